@@ -1,0 +1,12 @@
+#pragma once
+// The project's only macro. Marks a function that must give the same bits on CPU and GPU.
+
+#ifdef __FAST_MATH__
+#error "halfulp models arithmetic to the bit: it cannot be compiled with fast-math"
+#endif
+
+#ifdef __CUDACC__
+#define HOST_DEVICE __host__ __device__
+#else
+#define HOST_DEVICE
+#endif
