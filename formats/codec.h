@@ -175,4 +175,9 @@ HOST_DEVICE constexpr float decode(const Format& f, uint32_t code) {
   return bit_cast<float>(sign | bit_cast<uint32_t>(value));
 }
 
+// decode() for a code whose NaN payload matters: f32 itself passes through unchanged.
+HOST_DEVICE constexpr float decode_bits(const Format& f, uint32_t code) {
+  return f.bits() == 32 ? bit_cast<float>(code) : decode(f, code);
+}
+
 }  // namespace halfulp
