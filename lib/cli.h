@@ -41,10 +41,19 @@ struct Example {
 // std::logic_error. A missing or malformed value is a UsageError that names the option.
 class Arguments {
  public:
+  struct Value {
+    std::string default_value;
+    std::vector<std::string> given;
+  };
+  using Options = std::map<std::string, Value, std::less<>>;
+  using Positionals = std::map<std::string, std::vector<std::string>, std::less<>>;
+  Arguments(Options options, Positionals positionals)
+      : options_(std::move(options)), positionals_(std::move(positionals)) {}
+
   bool has(std::string_view option) const;  // given on the command line
   bool flag(std::string_view option) const { return has(option); }
   std::string string(std::string_view option) const;
-  // One of `words`; the error suggests the nearest.
+  // One of `words`; the error suggests the nearest and lists them all.
   std::string choice(std::string_view option, const std::vector<std::string>& words) const;
   // All occurrences of the option, each split at commas: "-r a,b -r c" gives a, b, c. Empty if absent without default.
   std::vector<std::string> list(std::string_view option) const;
@@ -59,14 +68,10 @@ class Arguments {
   const std::string& positional(std::string_view name) const;
 
  private:
-  friend class ArgumentParser;
-  struct Value {
-    std::string default_value;
-    std::vector<std::string> given;
-  };
   const Value& find(std::string_view option) const;
-  std::map<std::string, Value, std::less<>> options_;
-  std::map<std::string, std::vector<std::string>, std::less<>> positionals_;
+
+  Options options_;
+  Positionals positionals_;
 };
 
 struct Verb {
@@ -94,6 +99,7 @@ int run_program(const Program& program, int argc, const char* const* argv, std::
 // The values of a verb's command line, `words` being what follows the verb.
 Arguments parse_arguments(const Verb& verb, std::span<const Option> table, const std::vector<std::string>& words);
 
+// Examples come first; then usage, arguments, options under their groups.
 std::string program_help(const Program& program);
 std::string verb_help(const Program& program, const Verb& verb);
 

@@ -26,7 +26,7 @@ struct ProgressState {
   double seconds;  // since the start
 };
 
-// "quantize  12.3 M / 98.4 M elements  12 %  1.20 M/s  1:12 left"
+// "quantize  12.3 M / 98.4 M elements  12 %  1.20 M/s  1:12 left"; a long label is cut at its front.
 std::string progress_line(const ProgressState& state);
 
 // Where the lines go and what time it is; tests put their own in.
@@ -58,6 +58,7 @@ class Progress {
   const uint64_t total_;
   const ProgressUnit unit_;
   const ProgressMode mode_;
+  const ProgressOutput::Kind kind_;
   const ProgressOutput output_;
   const double start_;
   std::atomic<uint64_t> done_ = 0;

@@ -30,7 +30,7 @@ struct Cell {
 
 // Text with `digits` significant digits, CSV with the shortest decimal that reads back as x.
 Cell number_cell(double x, int digits = 4);
-// Text with digits grouped by three ("4 194 304"), CSV without.
+// Text with digits grouped by three ("4,194,304"), CSV without.
 Cell count_cell(uint64_t count);
 
 struct Column {
@@ -46,7 +46,7 @@ struct Table {
 // Header, rule, rows; columns two spaces apart; no space at the end of a line.
 std::string to_text(const Table& table, Color color);
 
-// RFC 4180: comma, CRLF, quotes where needed; a header line.
+// A header line, then the rows; commas and quotes as RFC 4180 has them, but lines end in LF, which Unix tools expect.
 std::string to_csv(const Table& table);
 
 // Columns that UTF-8 text takes on a terminal, one per code point. Combining and double-width characters are not known.
