@@ -1,0 +1,24 @@
+// The halfulp program: dispatches to one file per verb.
+
+#include <iostream>
+
+#include "halfulp_version.h"
+#include "lib/threads.h"
+#include "tools/options.h"
+#include "tools/verbs.h"
+
+int main(int argc, char** argv) {
+  using namespace halfulp;
+  install_interrupt_handler();
+  const Verb verbs[] = {
+      formats_verb(), explain_verb(), cvt_verb(), quantize_verb(), dequantize_verb(), error_verb(),
+  };
+  const Program program{
+      .name = "halfulp",
+      .version = kVersion,
+      .summary = "What bits come out of a narrow number format, and what the rounding does to the result",
+      .options = option_table(),
+      .verbs = verbs,
+  };
+  return run_program(program, argc, argv, std::cout, std::cerr);
+}

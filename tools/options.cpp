@@ -1,0 +1,93 @@
+#include "tools/options.h"
+
+#include <unistd.h>
+
+#include "emulation/blocks/recipe.h"
+#include "formats/catalog.h"
+#include "lib/threads.h"
+
+namespace halfulp {
+namespace {
+
+// clang-format off
+constexpr Option kOptions[] = {
+    // What is computed.
+    {.names = "--recipe,-r", .value_name = "NAME[,NAME]",
+     .help = "how tensors become codes and scales; 'halfulp formats' lists the recipes", .group = "What"},
+    {.names = "--format,-f", .value_name = "NAME",
+     .help = "a number format; 'halfulp formats' lists them", .group = "What"},
+    {.names = "--amax", .value_name = "X",
+     .help = "largest magnitude for the tensor scale, instead of the tensor's own", .group = "What"},
+    {.names = "--include", .value_name = "GLOB",
+     .help = "only tensors whose name matches; repeatable", .group = "What"},
+    {.names = "--exclude", .value_name = "GLOB",
+     .help = "no tensors whose name matches; repeatable", .group = "What"},
+    {.names = "--dtype", .value_name = "DTYPE",
+     .help = "what the elements of a .npy file without a number type are (BF16, F8_E4M3, ...)", .group = "What"},
+    // Where it goes.
+    {.names = "--output,-o", .value_name = "FILE",
+     .help = "output file, written whole or not at all", .group = "Output"},
+    {.names = "--json", .help = "print the result as JSON", .group = "Output"},
+    {.names = "--csv", .help = "print the result as CSV", .group = "Output"},
+    {.names = "--detail", .help = "add what a table has no room for to the JSON", .group = "Output"},
+    {.names = "--fail-on", .value_name = "TEST",
+     .help = "exit with 1 if a result passes the test, such as 'sqnr_db<20'; repeatable", .group = "Output"},
+    {.names = "--color", .value_name = "WHEN",
+     .help = "auto, always or never", .group = "Output", .default_value = "auto"},
+    // How it runs. None of these changes a result.
+    {.names = "--threads,-j", .value_name = "N",
+     .help = "threads; the result is the same for any number", .group = "Running"},
+    {.names = "--device", .value_name = "DEVICE",
+     .help = "cpu", .group = "Running", .default_value = "cpu"},
+    {.names = "--progress", .value_name = "WHEN",
+     .help = "auto, plain or none", .group = "Running", .default_value = "auto"},
+};
+// clang-format on
+
+// Throws unless `id`, the catalog position that `name` was found at, is one.
+template <class Rows>
+int known(int id, std::string_view name, std::string_view kind, const Rows& rows) {
+  if (id >= 0) return id;
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.emplace_back(row.name);
+  throw UsageError("no " + std::string(kind) + " is called '" + std::string(name) + "'" + did_you_mean(name, names) +
+                   " ('halfulp formats' lists them all)");
+}
+
+}  // namespace
+
+std::span<const Option> option_table() { return kOptions; }
+
+int threads_of(const Arguments& arguments) {
+  return arguments.has("--threads") ? int(arguments.integer("--threads", 1, 1024)) : default_threads();
+}
+
+ProgressMode progress_of(const Arguments& arguments) { return parse_progress_mode(arguments.string("--progress")); }
+
+Color color_of(const Arguments& arguments) {
+  const std::string when = arguments.choice("--color", {"auto", "always", "never"});
+  if (when == "auto") return color_for(STDOUT_FILENO);
+  return when == "always" ? Color::on : Color::off;
+}
+
+void check_device(const Arguments& arguments) {
+  const std::string device = arguments.string("--device");
+  if (device == "cpu") return;
+  if (device.starts_with("cuda")) {
+    throw EnvironmentError("--device " + device + ": this build of halfulp has no CUDA backend; use --device cpu");
+  }
+  throw UsageError("--device: '" + device + "' is not a device; expected cpu");
+}
+
+int format_of(std::string_view name) { return known(find_format(name), name, "format", kFormats); }
+
+int recipe_of(std::string_view name) { return known(find_recipe(name), name, "recipe", kRecipes); }
+
+std::vector<int> recipes_of(const Arguments& arguments) {
+  std::vector<int> ids;
+  for (const std::string& name : arguments.list("--recipe")) ids.push_back(recipe_of(name));
+  if (ids.empty()) throw UsageError("--recipe is needed: which recipe? ('halfulp formats' lists them)");
+  return ids;
+}
+
+}  // namespace halfulp

@@ -1,0 +1,31 @@
+#pragma once
+// The one table of options. A verb lists the rows that it takes; a new option is a row in options.cpp.
+
+#include <span>
+
+#include "lib/cli.h"
+#include "lib/progress.h"
+#include "lib/table.h"
+
+namespace halfulp {
+
+std::span<const Option> option_table();
+
+// --threads, or as many as there are processors.
+int threads_of(const Arguments& arguments);
+
+ProgressMode progress_of(const Arguments& arguments);
+
+// --color, NO_COLOR and whether stdout is a terminal.
+Color color_of(const Arguments& arguments);
+
+// --device: throws EnvironmentError unless this build has that device.
+void check_device(const Arguments& arguments);
+
+// --format and --recipe as catalog positions. An unknown name is a UsageError with a suggestion.
+int format_of(std::string_view name);
+int recipe_of(std::string_view name);
+// "a,b,c" as given to --recipe.
+std::vector<int> recipes_of(const Arguments& arguments);
+
+}  // namespace halfulp

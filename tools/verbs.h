@@ -1,0 +1,15 @@
+#pragma once
+// The verbs of the program, one file each: tools/<verb>.cpp.
+
+#include "lib/cli.h"
+
+namespace halfulp {
+
+Verb formats_verb();
+Verb explain_verb();
+Verb cvt_verb();
+Verb quantize_verb();
+Verb dequantize_verb();
+Verb error_verb();
+
+}  // namespace halfulp
