@@ -44,7 +44,7 @@ struct DtypeRow {
   std::string_view npy_descr;  // as numpy.save spells it; empty where numpy has no such type
 };
 
-// Names: safetensors/src/tensor.rs. `<f1` is float8_e5m2, the only narrow float that ml_dtypes registers with kind 'f'.
+// Names: safetensors/src/tensor.rs.
 inline constexpr DtypeRow kDtypes[] = {
     {.dtype = Dtype::boolean, .name = "BOOL", .bits = 8, .npy_descr = "|b1"},
     {.dtype = Dtype::f4, .name = "F4", .bits = 4, .npy_descr = ""},
@@ -52,7 +52,7 @@ inline constexpr DtypeRow kDtypes[] = {
     {.dtype = Dtype::f6_e3m2, .name = "F6_E3M2", .bits = 6, .npy_descr = ""},
     {.dtype = Dtype::u8, .name = "U8", .bits = 8, .npy_descr = "|u1"},
     {.dtype = Dtype::i8, .name = "I8", .bits = 8, .npy_descr = "|i1"},
-    {.dtype = Dtype::f8_e5m2, .name = "F8_E5M2", .bits = 8, .npy_descr = "<f1"},
+    {.dtype = Dtype::f8_e5m2, .name = "F8_E5M2", .bits = 8, .npy_descr = ""},
     {.dtype = Dtype::f8_e4m3, .name = "F8_E4M3", .bits = 8, .npy_descr = ""},
     {.dtype = Dtype::f8_e8m0, .name = "F8_E8M0", .bits = 8, .npy_descr = ""},
     {.dtype = Dtype::f8_e4m3fnuz, .name = "F8_E4M3FNUZ", .bits = 8, .npy_descr = ""},
@@ -78,7 +78,7 @@ std::optional<Dtype> dtype_named(std::string_view name);
 // The type a user asked for, upper or lower case. Throws UsageError with the list of names.
 Dtype dtype_from_option(std::string_view option, std::string_view value);
 
-// "(2, 3)", for messages.
+// "(2, 3)" or "(2,)", as Python writes a tuple.
 std::string shape_text(std::span<const uint64_t> shape);
 
 // The product of the dimensions, 1 for rank 0, or nothing where it does not fit 64 bits.
@@ -86,5 +86,9 @@ std::optional<uint64_t> element_count(std::span<const uint64_t> shape);
 
 // The bits of a tensor, or nothing where they do not fit 64 bits.
 std::optional<uint64_t> bit_count(Dtype dtype, std::span<const uint64_t> shape);
+
+// Whether every row of the tensor (rank 0: its one element) ends at a byte. Packed types are stored only so.
+// Requires bit_count.
+bool rows_fill_bytes(Dtype dtype, std::span<const uint64_t> shape);
 
 }  // namespace halfulp
