@@ -175,9 +175,14 @@ HOST_DEVICE constexpr float decode(const Format& f, uint32_t code) {
   return bit_cast<float>(sign | bit_cast<uint32_t>(value));
 }
 
-// decode() for a code whose NaN payload matters: f32 itself passes through unchanged.
+// decode() for a code whose NaN payload matters: a NaN of an IEEE-like format keeps its sign and, at the top of the
+// mantissa, its payload, and stays signalling if it is. So f32 passes through unchanged.
 HOST_DEVICE constexpr float decode_bits(const Format& f, uint32_t code) {
-  return f.bits() == 32 ? bit_cast<float>(code) : decode(f, code);
+  if (f.bits() == 32) return bit_cast<float>(code);
+  if (f.specials != Specials::ieee || !is_nan_code(f, code)) return decode(f, code);
+  const uint32_t sign = (code & f.sign_mask()) != 0 ? 0x8000'0000u : 0;
+  const uint32_t payload = (code & (f.hidden() - 1)) << (23 - f.mantissa_bits);
+  return bit_cast<float>(sign | 0x7f80'0000u | payload);
 }
 
 }  // namespace halfulp

@@ -27,7 +27,7 @@ enum class NanInput {
   payload,             // sign and upper payload bits kept, quiet bit set (IEEE 754-2019 §6.2.3, CUDA double to e5m2)
   quiet,               // sign kept, quiet bit alone (ml_dtypes, PyTorch)
   zero,                // signed zero where there is no NaN, else as `payload` (LLVM APFloat)
-  truncate,            // the low payload bits are cut, so that a signalling NaN can become Inf (PTX cvt.rna.tf32)
+  truncate,            // low payload bits cut: a signalling NaN stays, or is Inf (PTX cvt.f32.bf16, cvt.rna.tf32)
   truncate_minus_ulp,  // the same, less one ulp: a finite value or another NaN (PTX cvt.rna.satfinite.tf32)
 };
 

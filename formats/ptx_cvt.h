@@ -108,7 +108,7 @@ inline constexpr auto kPtxCvts = std::to_array<PtxCvtRow>({
     {.name = "cvt.rna.tf32.f32", .since = Since::sm_80, .evidence = Evidence::measured, .nan = NanInput::truncate},
     {.name = "cvt.rna.satfinite.tf32.f32", .since = Since::sm_80, .evidence = Evidence::measured, .nan = NanInput::truncate_minus_ulp},
     {.name = "cvt.f32.f16", .since = Since::sm_80, .evidence = Evidence::measured},
-    {.name = "cvt.f32.bf16", .since = Since::sm_80, .evidence = Evidence::measured},
+    {.name = "cvt.f32.bf16", .since = Since::sm_80, .evidence = Evidence::measured, .nan = NanInput::truncate},
     {.name = "cvt.rn.satfinite.e4m3x2.f32", .since = Since::sm_89, .evidence = Evidence::measured},
     {.name = "cvt.rn.satfinite.relu.e4m3x2.f32", .since = Since::sm_89, .evidence = Evidence::measured},
     {.name = "cvt.rn.satfinite.e4m3x2.f16x2", .since = Since::sm_89, .evidence = Evidence::measured},
@@ -316,6 +316,8 @@ constexpr bool ptx_catalog_is_sound() {
   return kSinces.size() == std::size_t(Since::ptx_9_1) + 1;
 }
 static_assert(ptx_catalog_is_sound(), "a row's spelling has no meaning, or stands twice");
+static_assert(convert_lane(kPtxCvtAt<find_ptx_cvt("cvt.f32.bf16")>, 0xff81, 0, 0) == 0xff81'0000u,
+              "bf16 to f32 is a shift, of NaNs too");
 }  // namespace detail
 
 }  // namespace halfulp
