@@ -21,9 +21,9 @@ enum class ExitCode {
 
 // Where in the input the fault lies. Empty fields are not printed.
 struct Where {
-  std::string file;
-  std::string tensor;
-  std::optional<uint64_t> byte;
+  std::string file = {};
+  std::string tensor = {};
+  std::optional<uint64_t> byte = {};
 };
 
 class Error : public std::runtime_error {

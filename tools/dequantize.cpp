@@ -1,14 +1,198 @@
+// halfulp dequantize: codes and scales back to values.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "emulation/blocks/quantize.h"
+#include "emulation/chunks.h"
+#include "formats/codec.h"
+#include "lib/error.h"
+#include "lib/json.h"
+#include "lib/mapped_file.h"
+#include "lib/npy.h"
+#include "tools/inputs.h"
+#include "tools/options.h"
+#include "tools/quantized.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
+namespace {
+
+constexpr std::string_view kNotes =
+    R"(Reads what 'halfulp quantize' writes and gives each tensor back under its own name, as FP32, with the roundings of
+the publisher's own dequantization. The output is a .npy file if its name ends so (one tensor only), else safetensors.)";
+
+// A quantized tensor of the input.
+struct Source {
+  std::string file;
+  std::string name;
+  std::vector<uint64_t> shape;
+  int recipe_id;
+  TensorScale scale;
+  Tensor codes;
+  std::optional<Tensor> scales;
+};
+
+class QuantizedFile {
+ public:
+  explicit QuantizedFile(const std::string& path) : path_(path) {
+    const MappedFile file(path);
+    metadata_ = parse_safetensors_header(file.bytes(), path).metadata;
+    for (Tensor& tensor : open_tensors(path)) {
+      const std::string name = tensor.name;
+      tensors_.emplace(name, std::move(tensor));
+    }
+    if (value(kFormatKey) != kFormatVersion)
+      fail("", fmt::format("was not written by 'halfulp quantize': its metadata has no {} = {}", kFormatKey,
+                           kFormatVersion));
+  }
+
+  // The tensors that have codes, in the order of their names.
+  std::vector<Source> sources() const {
+    std::vector<Source> found;
+    constexpr std::string_view kSuffix = ".codes";
+    for (const auto& [name, tensor] : tensors_)
+      if (name.ends_with(kSuffix)) found.push_back(source(name.substr(0, name.size() - kSuffix.size())));
+    if (found.empty()) fail("", "has no tensor called T.codes");
+    return found;
+  }
+
+ private:
+  Source source(const std::string& name) const {
+    Source s{.file = path_,
+             .name = name,
+             .shape = shape(name),
+             .recipe_id = find_recipe(value(kRecipeKey)),
+             .scale = {},
+             .codes = {},
+             .scales = {}};
+    if (s.recipe_id < 0)
+      fail(name, fmt::format("was quantized with recipe '{}', which this version does not know", value(kRecipeKey)));
+    const Recipe& recipe = kRecipes[std::size_t(s.recipe_id)];
+    if (has_scale(recipe) && row_length(s.shape) % uint64_t(recipe.block) != 0)
+      fail(name, fmt::format("its shape {} is not whole blocks of {}", shape_text(s.shape), recipe.block));
+    const QuantizedParts parts = quantized_parts(recipe, name, s.shape);
+    s.codes = part(parts.codes);
+    if (has_scale(recipe)) {
+      s.scales = part(parts.scales.front());
+      check_scales(recipe, *s.scales);
+    }
+    if (has_outer_scale(recipe)) {
+      s.scale.decode = load_unaligned<float>(part(parts.tensor_scale[0]).bytes.data());
+      s.scale.amax = load_unaligned<float>(part(parts.tensor_scale[1]).bytes.data());
+    }
+    return s;
+  }
+
+  std::vector<uint64_t> shape(const std::string& name) const {
+    const std::string text = value(name + "." + kShapeKey);
+    const Json json = Json::parse(text, nullptr, false);
+    const bool good =
+        json.is_array() && std::ranges::all_of(json, [](const Json& n) { return n.is_number_unsigned(); });
+    if (!good) fail(name, fmt::format("metadata '{}.{}' is '{}', not a shape", name, kShapeKey, text));
+    return json.get<std::vector<uint64_t>>();
+  }
+
+  const Tensor& part(const TensorSpec& spec) const {
+    const auto found = tensors_.find(spec.name);
+    if (found == tensors_.end()) fail(spec.name, "is missing; a tensor of this recipe needs it");
+    const Tensor& tensor = found->second;
+    if (tensor.dtype != spec.dtype || tensor.shape != spec.shape)
+      fail(spec.name, fmt::format("is {} {}, expected {} {}", row(tensor.dtype).name, shape_text(tensor.shape),
+                                  row(spec.dtype).name, shape_text(spec.shape)));
+    return tensor;
+  }
+
+  // A byte that the scale format does not fill (bit 7 of UE4M3) is a fault of the file, not a scale.
+  void check_scales(const Recipe& recipe, const Tensor& scales) const {
+    const uint32_t unused = 0xff & ~scale_of(recipe).format.code_mask();
+    for (std::size_t i = 0; i < scales.bytes.size(); ++i)
+      if (uint32_t(scales.bytes[i]) & unused)
+        throw InputError({.file = path_, .tensor = scales.name, .byte = i},
+                         fmt::format("of the tensor is 0x{:02x}, which is no {} code: bits of 0x{:02x} are set",
+                                     uint32_t(scales.bytes[i]), recipe.scale, unused));
+  }
+
+  std::string value(const std::string& key) const {
+    const auto found = metadata_.find(key);
+    return found == metadata_.end() ? "" : found->second;
+  }
+
+  [[noreturn]] void fail(const std::string& tensor, const std::string& message) const {
+    throw InputError({.file = path_, .tensor = tensor}, message);
+  }
+
+  std::string path_;
+  SafetensorsMetadata metadata_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+// Writes FP32 values of a tensor to where they belong.
+using Sink = std::function<void(uint64_t byte_offset, std::span<const std::byte> bytes)>;
+
+void dequantize_tensor(const Source& source, int threads, const Sink& sink, Progress& progress) {
+  const Recipe& recipe = kRecipes[std::size_t(source.recipe_id)];
+  const uint64_t total = *element_count(source.shape);
+  parallel_for((total + kChunkElements - 1) / kChunkElements, threads, [&](std::size_t chunk) {
+    const uint64_t first = chunk * kChunkElements;
+    std::vector<float> y(std::min(kChunkElements, total - first));
+    const auto codes = source.codes.bytes.subspan(code_bytes(recipe, first), code_bytes(recipe, y.size()));
+    std::span<const std::byte> scales;
+    if (source.scales) scales = source.scales->bytes.subspan(scale_bytes(recipe, first), scale_bytes(recipe, y.size()));
+    dequantize(source.recipe_id, source.scale, codes, scales, y);
+    sink(first * sizeof(float), std::as_bytes(std::span<const float>(y)));
+    source.codes.release(code_bytes(recipe, first), code_bytes(recipe, first) + codes.size());
+    progress.advance(y.size());
+  });
+}
+
+ExitCode run(const Arguments& arguments) {
+  check_device(arguments);
+  const std::string output = arguments.string("--output");
+  const std::vector<Source> sources = QuantizedFile(arguments.positional("FILE")).sources();
+  uint64_t work = 0;
+  std::vector<TensorSpec> specs;
+  for (const Source& source : sources) {
+    work += *element_count(source.shape);
+    specs.push_back({source.name, Dtype::f32, source.shape});
+  }
+  Progress progress("dequantize", work, ProgressUnit::elements, progress_of(arguments));
+  if (output.ends_with(".npy")) {
+    if (sources.size() > 1)
+      throw UsageError(
+          fmt::format("--output: {} has {} tensors, and a .npy file holds one", sources.front().file, sources.size()));
+    NpyWriter writer(output, Dtype::f32, specs.front().shape);
+    dequantize_tensor(
+        sources.front(), threads_of(arguments),
+        [&](uint64_t offset, std::span<const std::byte> bytes) { writer.write_at(offset, bytes); }, progress);
+    writer.commit();
+    return ExitCode::good;
+  }
+  SafetensorsWriter writer(output, specs,
+                           {{kRecipeKey, std::string(kRecipes[std::size_t(sources.front().recipe_id)].name)}});
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    dequantize_tensor(
+        sources[i], threads_of(arguments),
+        [&](uint64_t offset, std::span<const std::byte> bytes) { writer.write(i, offset, bytes); }, progress);
+  writer.commit();
+  return ExitCode::good;
+}
+
+}  // namespace
 
 Verb dequantize_verb() {
-  return {.name = "dequantize",
-          .summary = "not there yet",
-          .examples = {},
-          .positionals = {},
-          .options = {},
-          .run = [](const Arguments&) { return ExitCode::internal; }};
+  return {
+      .name = "dequantize",
+      .summary = "codes and scales back to values",
+      .examples = {{"halfulp dequantize weights.nvfp4.safetensors -o weights.back.npy", "as FP32"}},
+      .positionals = {{.name = "FILE", .help = "a file that 'halfulp quantize' wrote"}},
+      .options = {"--output", "--threads", "--device", "--progress"},
+      .run = run,
+      .notes = kNotes,
+  };
 }
 
 }  // namespace halfulp

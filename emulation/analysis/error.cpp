@@ -1,0 +1,315 @@
+#include "emulation/analysis/error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "lib/random_values.h"
+
+namespace halfulp {
+namespace {
+
+constexpr int kElementwiseCluster = 32;
+constexpr int kMaxCluster = 32;
+static_assert(std::ranges::all_of(kRecipes, [](const Recipe& r) { return r.block <= kMaxCluster; }));
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+constexpr double kLn10 = 0x1.26bb1bbb55516p+1;
+constexpr double kZ95 = 1.959963984540054;  // 97.5% quantile of the normal distribution
+
+// libm's logarithms differ between machines; this one does not. Of a number that is positive, or the limit at 0.
+double log_base(double x, double ln_base) {
+  if (!(x > 0) || !std::isfinite(x)) return x == 0 ? -HUGE_VAL : x > 0 ? HUGE_VAL : kNaN;
+  return portable_log(x) / ln_base;
+}
+
+double share(uint64_t part, uint64_t whole) { return whole == 0 ? kNaN : double(part) / double(whole); }
+
+// Wilson's 95% interval for a share of independent trials (Wilson, J. Am. Stat. Assoc. 22, 1927).
+Json wilson(uint64_t part, uint64_t whole) {
+  if (whole == 0) return Json::array({kNaN, kNaN});
+  const double n = double(whole), p = double(part) / n, z2 = kZ95 * kZ95;
+  const double centre = (p + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = kZ95 / (1 + z2 / n) * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+  return Json::array({std::fmax(0, centre - half), std::fmin(1, centre + half)});
+}
+
+// A stratum is an element's sign, binade or place in its binade, as one integer.
+enum StratumKind { sign_stratum, binade_stratum, eighth_stratum };
+constexpr int kStratumSpan = 1 << 16;
+constexpr int kBinadeOffset = 2048;
+int stratum_key(StratumKind kind, int value) { return int(kind) * kStratumSpan + value; }
+
+// Crest factors are counted by the upper bits of their FP32 form from 1 on: bins of relative width 2^-10.
+constexpr uint32_t kCrestShift = 13, kCrestFirst = 0x3f80'0000 >> kCrestShift, kCrestBins = 3 << 10;
+static_assert(kMaxCluster < 64, "a crest factor is at most the square root of the cluster size, below 8 = 3 binades");
+
+float crest_of_bin(std::size_t bin) { return bit_cast<float>((uint32_t(bin) + kCrestFirst) << kCrestShift); }
+
+std::size_t quantile_bin(const std::vector<uint64_t>& histogram, uint64_t total, double quantile) {
+  const uint64_t rank = std::min(total - 1, uint64_t(quantile * double(total)));
+  uint64_t below = 0;
+  for (std::size_t bin = 0; bin < histogram.size(); ++bin)
+    if ((below += histogram[bin]) > rank) return bin;
+  return histogram.size() - 1;
+}
+
+uint64_t total_of(const std::vector<uint64_t>& histogram) {
+  uint64_t total = 0;
+  for (const uint64_t n : histogram) total += n;
+  return total;
+}
+
+void merge_counts(std::vector<uint64_t>& into, const std::vector<uint64_t>& from) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+}
+
+std::size_t codes_of(const Format& f) { return std::size_t{1} << f.bits(); }
+
+}  // namespace
+
+int cluster_size(const Recipe& recipe) { return has_scale(recipe) ? recipe.block : kElementwiseCluster; }
+
+ErrorSums::ErrorSums(int recipe_id, ErrorDetail detail) : recipe_id_(recipe_id), detail_(detail) {
+  const Recipe& recipe = kRecipes[std::size_t(recipe_id)];
+  codes_.resize(codes_of(element_of(recipe).format));
+  if (has_scale(recipe)) {
+    scales_.resize(codes_of(scale_of(recipe).format));
+    crests_.resize(kCrestBins);
+  }
+}
+
+template <class Source>
+void ErrorSums::add(const TensorScale& tensor, std::span<const Source> x) {
+  with_recipe(recipe_id_, [&]<int id>() {
+    if constexpr (std::is_same_v<Source, float> || !has_scale(kRecipes[id])) {
+      const std::size_t size = std::size_t(cluster_size(kRecipes[id]));
+      for (std::size_t begin = 0; begin < x.size(); begin += size)
+        add_cluster<id>(tensor, x.subspan(begin, std::min(size, x.size() - begin)));
+    }
+  });
+}
+
+template void ErrorSums::add(const TensorScale&, std::span<const float>);
+template void ErrorSums::add(const TensorScale&, std::span<const double>);
+template void ErrorSums::add(const TensorScale&, std::span<const int64_t>);
+template void ErrorSums::add(const TensorScale&, std::span<const uint64_t>);
+
+template <int id, class Source>
+void ErrorSums::add_cluster(const TensorScale& tensor, std::span<const Source> x) {
+  constexpr Recipe kRecipe = kRecipes[id];
+  constexpr Format kElement = element_of(kRecipe).format;
+  BlockScale scale{};
+  float multiplier = 1;
+  if constexpr (has_scale(kRecipe)) {
+    float amax = 0;
+    for (const float value : x) amax = larger_magnitude(kRecipe.amax_nan, amax, value);
+    scale = block_scale<id>(amax, tensor);
+    multiplier = decode_multiplier<id>(scale.code, tensor);
+    ++scales_[scale.code];
+  }
+  const double largest = double(max_value(kElement)) * double(multiplier);
+
+  std::array<double, kMaxCluster> values, errors;
+  std::size_t finite = 0;
+  for (const Source input : x) {
+    uint32_t code;
+    if constexpr (has_scale(kRecipe)) {
+      code = encode_element<id>(scale, input);
+    } else {
+      code = encode(kElement, kRecipe.policy, input);
+    }
+    ++codes_[code];
+    const double value = double(input), q = double(decode_element<id>(code, multiplier));
+    nonfinite_in_ += !std::isfinite(value);
+    nonfinite_out_ += std::isfinite(value) && !std::isfinite(q);
+    clipped_ += std::isfinite(value) && std::fabs(value) > largest;
+    if (!std::isfinite(value) || !std::isfinite(q)) continue;
+    dead_zone_ += q == 0 && value != 0;
+    values[finite] = value;
+    errors[finite++] = q - value;
+  }
+  elements_ += x.size();
+
+  std::array<double, kVariables> sums{};
+  for (std::size_t i = 0; i < finite; ++i) {
+    const double e = errors[i];
+    max_abs_error_ = std::fmax(max_abs_error_, std::fabs(e));
+    sums[squared_error] += e * e;
+    sums[squared_value] += values[i] * values[i];
+    sums[error_times_value] += e * values[i];
+    sums[error] += e;
+  }
+  sums[count] = double(finite);
+  if (finite == 0) return;
+  moments_.add(sums);
+  add_strata({values.data(), finite}, {errors.data(), finite});
+  if constexpr (has_scale(kRecipe)) add_crest({values.data(), finite});
+}
+
+void ErrorSums::add_strata(std::span<const double> x, std::span<const double> e) {
+  // A cluster's sums by stratum: few, so a search through a small array is the quickest map.
+  std::array<std::pair<int, ClusterMoments<2>::Vector>, 3 * kMaxCluster> sums;
+  std::size_t used = 0;
+  const auto add = [&](StratumKind kind, int value, double error_) {
+    const int key = stratum_key(kind, value);
+    std::size_t i = 0;
+    while (i < used && sums[i].first != key) ++i;
+    if (i == used) sums[used++] = {key, {0, 0}};
+    sums[i].second[0] += error_;
+    sums[i].second[1] += 1;
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == 0) continue;
+    add(sign_stratum, std::signbit(x[i]), e[i]);
+    if (detail_ == ErrorDetail::summary) continue;
+    const Unpacked u = unpack(x[i]);
+    const int leading = floor_log2(u.significand);
+    add(binade_stratum, u.exponent + leading + kBinadeOffset, e[i]);
+    add(eighth_stratum, int((u.significand << (63 - leading)) >> 60 & 7), e[i]);
+  }
+  for (std::size_t i = 0; i < used; ++i) strata_[sums[i].first].add(sums[i].second);
+}
+
+void ErrorSums::add_crest(std::span<const double> x) {
+  double amax = 0, squares = 0;
+  for (const double value : x) {
+    amax = std::fmax(amax, std::fabs(value));
+    squares += value * value;
+  }
+  if (!(squares > 0)) return;
+  const float crest = float(amax / std::sqrt(squares / double(x.size())));
+  const uint32_t bin = bit_cast<uint32_t>(crest) >> kCrestShift;
+  ++crests_[std::clamp(bin, kCrestFirst, kCrestFirst + kCrestBins - 1) - kCrestFirst];
+}
+
+void ErrorSums::merge(const ErrorSums& other) {
+  elements_ += other.elements_;
+  nonfinite_in_ += other.nonfinite_in_;
+  nonfinite_out_ += other.nonfinite_out_;
+  clipped_ += other.clipped_;
+  dead_zone_ += other.dead_zone_;
+  max_abs_error_ = std::fmax(max_abs_error_, other.max_abs_error_);
+  moments_.merge(other.moments_);
+  for (const auto& [key, moments] : other.strata_) strata_[key].merge(moments);
+  merge_counts(codes_, other.codes_);
+  merge_counts(scales_, other.scales_);
+  merge_counts(crests_, other.crests_);
+}
+
+Json ErrorSums::figures() const {
+  Json figures = {
+      {"elements", elements_},
+      {"nonfinite_in", nonfinite_in_},
+      {"nonfinite_out", nonfinite_out_},
+      {"clusters", moments_.clusters()},
+      {"cluster_size", cluster_size(kRecipes[std::size_t(recipe_id_)])},
+      {"max_abs_error", max_abs_error_},
+  };
+  add_rounding_figures(figures);
+  add_share_figures(figures);
+  add_scale_figures(figures);
+  add_crest_figures(figures);
+  add_code_figures(figures);
+  add_strata_figures(figures);
+  return figures;
+}
+
+void ErrorSums::add_rounding_figures(Json& figures) const {
+  const double rel_mse = moments_.ratio(squared_error, squared_value);
+  const double shrinkage = -moments_.ratio(error_times_value, squared_value);
+  const double rel_mse_se = moments_.ratio_error(squared_error, squared_value);
+  // rel_mse = shrinkage^2 + residual; d residual = d rel_mse - 2 shrinkage d shrinkage.
+  std::array<double, kVariables> residual_weights{};
+  residual_weights[squared_error] = 1;
+  residual_weights[error_times_value] = 2 * shrinkage;
+  residual_weights[squared_value] = 2 * shrinkage * shrinkage - rel_mse;
+
+  figures["rel_mse"] = rel_mse;
+  figures["sqnr_db"] = -10 * log_base(rel_mse, kLn10);
+  figures["rate_bits"] = -0.5 * log_base(rel_mse, kLn2);
+  figures["shrinkage"] = shrinkage;
+  figures["residual"] = rel_mse - shrinkage * shrinkage;
+  figures["mean_error"] = moments_.ratio(error, count);
+  figures["se"] = {
+      {"rel_mse", rel_mse_se},
+      {"sqnr_db", 10 / kLn10 * rel_mse_se / rel_mse},
+      {"rate_bits", 0.5 / kLn2 * rel_mse_se / rel_mse},
+      {"shrinkage", moments_.ratio_error(error_times_value, squared_value)},
+      {"residual", moments_.standard_error(residual_weights, squared_value)},
+      {"mean_error", moments_.ratio_error(error, count)},
+  };
+}
+
+void ErrorSums::add_share_figures(Json& figures) const {
+  const uint64_t finite = elements_ - nonfinite_in_;
+  figures["clipped"] = share(clipped_, finite);
+  figures["dead_zone"] = share(dead_zone_, finite);
+  figures["ci95"] = {{"clipped", wilson(clipped_, finite)}, {"dead_zone", wilson(dead_zone_, finite)}};
+}
+
+void ErrorSums::add_scale_figures(Json& figures) const {
+  figures["scale_min"] = figures["scale_max"] = nullptr;
+  if (scales_.empty()) return;
+  const Format scale = scale_of(kRecipes[std::size_t(recipe_id_)]).format;
+  const uint64_t blocks = total_of(scales_);
+  uint64_t subnormal = 0, nan = 0;
+  for (uint32_t code = 0; code < scales_.size(); ++code) {
+    if (scales_[code] == 0) continue;
+    if (is_nan_code(scale, code)) {
+      nan += scales_[code];
+      continue;
+    }
+    if (figures["scale_min"].is_null()) figures["scale_min"] = decode(scale, code);
+    figures["scale_max"] = decode(scale, code);
+    if (scale.subnormals == Subnormals::yes && code > 0 && code < scale.hidden()) subnormal += scales_[code];
+  }
+  figures["scales"] = {{"at_min", share(scales_[0], blocks)},
+                       {"at_max", share(scales_[scale.max_code()], blocks)},
+                       {"subnormal", share(subnormal, blocks)},
+                       {"nan", share(nan, blocks)}};
+  if (detail_ == ErrorDetail::strata) figures["scales"]["histogram"] = scales_;
+}
+
+void ErrorSums::add_crest_figures(Json& figures) const {
+  const uint64_t blocks = total_of(crests_);
+  if (blocks == 0) return;
+  for (const auto& [name, quantile] : {std::pair{"p05", 0.05}, {"p50", 0.5}, {"p95", 0.95}, {"max", 1.0}})
+    figures["crest"][name] = crest_of_bin(quantile_bin(crests_, blocks, quantile));
+}
+
+void ErrorSums::add_code_figures(Json& figures) const {
+  const Format element = element_of(kRecipes[std::size_t(recipe_id_)]).format;
+  const double total = double(elements_);
+  double entropy = elements_ == 0 ? kNaN : 0;
+  uint64_t used = 0;
+  for (const uint64_t n : codes_) {
+    if (n == 0) continue;
+    ++used;
+    entropy -= double(n) / total * log_base(double(n) / total, kLn2);
+  }
+  const uint64_t largest =
+      codes_[element.max_code()] + (element.sign_mask() ? codes_[element.sign_mask() | element.max_code()] : 0);
+  // Miller and Madow's correction of the entropy's bias, (codes used - 1) / (2 n) nats.
+  figures["codes"] = {{"entropy_bits", entropy + (double(used) - 1) / (2 * total * kLn2)},
+                      {"used", used},
+                      {"at_max", share(largest, elements_)}};
+}
+
+void ErrorSums::add_strata_figures(Json& figures) const {
+  const auto figure = [](const ClusterMoments<2>& m) {
+    return Json{{"elements", uint64_t(m.sum(1))}, {"mean_error", m.ratio(0, 1)}, {"se", m.ratio_error(0, 1)}};
+  };
+  for (const auto& [key, moments] : strata_) {
+    const int value = key % kStratumSpan;
+    switch (StratumKind(key / kStratumSpan)) {
+      case sign_stratum: figures["by_sign"][value ? "negative" : "positive"] = figure(moments); break;
+      case binade_stratum: figures["by_binade"][std::to_string(value - kBinadeOffset)] = figure(moments); break;
+      case eighth_stratum: figures["by_eighth"][std::to_string(value)] = figure(moments); break;
+    }
+  }
+}
+
+}  // namespace halfulp

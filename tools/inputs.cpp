@@ -1,0 +1,67 @@
+#include "tools/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "emulation/blocks/quantize.h"
+#include "emulation/chunks.h"
+#include "lib/error.h"
+#include "lib/glob.h"
+
+namespace halfulp {
+namespace {
+
+bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
+}
+
+}  // namespace
+
+std::vector<Tensor> open_inputs(const Arguments& arguments, const std::vector<std::string>& specs) {
+  OpenOptions options;
+  if (arguments.has("--dtype")) options.npy_dtype = dtype_from_option("--dtype", arguments.string("--dtype"));
+  const std::vector<std::string> include = arguments.list("--include"), exclude = arguments.list("--exclude");
+
+  std::vector<Tensor> tensors;
+  std::size_t seen = 0;
+  for (const std::string& spec : specs) {
+    for (Tensor& tensor : open_tensor_spec(spec, options)) {
+      ++seen;
+      const bool wanted = (include.empty() || matches_any(include, tensor.name)) && !matches_any(exclude, tensor.name);
+      if (wanted) tensors.push_back(std::move(tensor));
+    }
+  }
+  if (tensors.empty() && seen > 0)
+    throw UsageError("--include and --exclude leave none of the " + std::to_string(seen) + " tensors");
+  if (tensors.empty()) throw InputError({.file = specs.front()}, "has no tensors");
+  return tensors;
+}
+
+Where where(const Tensor& tensor) { return {.file = tensor.file, .tensor = tensor.name, .byte = std::nullopt}; }
+
+float amax_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, int threads, Progress& progress) {
+  if (!has_outer_scale(kRecipes[std::size_t(recipe_id)])) return 0;
+  if (arguments.has("--amax")) {
+    const double amax = arguments.number("--amax");
+    if (!(amax >= 0)) throw UsageError("--amax: a largest magnitude is 0 or more");
+    if (double(float(amax)) != amax)
+      throw UsageError("--amax: " + arguments.string("--amax") + " is not an FP32 value");
+    return float(amax);
+  }
+  float amax = 0;
+  std::mutex merging;
+  for_each_chunk<float>(tensor, threads, [&](uint64_t, std::span<const float> x) {
+    const float chunk = largest_magnitude(recipe_id, 0, x);
+    const std::lock_guard lock(merging);
+    amax = largest_magnitude(recipe_id, amax, {&chunk, 1});
+    progress.advance(x.size());
+  });
+  return amax;
+}
+
+int passes(const Arguments& arguments, int recipe_id) {
+  return has_outer_scale(kRecipes[std::size_t(recipe_id)]) && !arguments.has("--amax") ? 2 : 1;
+}
+
+}  // namespace halfulp

@@ -1,0 +1,28 @@
+#pragma once
+// The tensors that a command line names, and what every verb does with them.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulation/blocks/block.h"
+#include "lib/cli.h"
+#include "lib/progress.h"
+#include "lib/tensor_source.h"
+
+namespace halfulp {
+
+// The tensors of every FILE[:TENSOR], less what --include and --exclude leave out. Throws where nothing is left.
+std::vector<Tensor> open_inputs(const Arguments& arguments, const std::vector<std::string>& specs);
+
+// Where a tensor is, for an error about it.
+Where where(const Tensor& tensor);
+
+// The tensor's largest magnitude as the recipe takes it: --amax, else read from the tensor.
+float amax_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, int threads, Progress& progress);
+
+// How many times amax_of() and one more pass read the tensor.
+int passes(const Arguments& arguments, int recipe_id);
+
+}  // namespace halfulp

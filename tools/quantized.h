@@ -1,0 +1,34 @@
+#pragma once
+// The file that `quantize` writes and `dequantize` reads: for a tensor T its T.codes, T.scales, T.global_scale and
+// T.amax, and metadata that says how they came about.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulation/blocks/recipe.h"
+#include "lib/dtype.h"
+#include "lib/safetensors.h"
+
+namespace halfulp {
+
+// The tensors of the file that stand for one quantized tensor, in this order; those that the recipe has.
+struct QuantizedParts {
+  TensorSpec codes;
+  std::vector<TensorSpec> scales;        // none or one
+  std::vector<TensorSpec> tensor_scale;  // none, or global_scale (the decode factor) and amax
+};
+
+// `shape` is the tensor's. Codes that share a byte are stored as U8, two to a byte along the last dimension.
+QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape);
+
+// Metadata keys. RECIPE, AXIS and ROUNDING are the file's; a tensor's are prefixed with its name and a dot.
+inline constexpr char kFormatKey[] = "halfulp.quantized";
+inline constexpr char kFormatVersion[] = "1";
+inline constexpr char kRecipeKey[] = "recipe";
+inline constexpr char kAxisKey[] = "axis";
+inline constexpr char kRoundingKey[] = "rounding";
+inline constexpr char kShapeKey[] = "shape";
+inline constexpr char kDtypeKey[] = "dtype";
+
+}  // namespace halfulp
