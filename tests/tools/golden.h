@@ -1,0 +1,20 @@
+#pragma once
+// Compares text with a file of tests/golden/cli. To write the files anew, run the tests with HALFULP_UPDATE_GOLDEN=1 in
+// the environment and read the difference before it is committed.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/tools/run_program.h"
+
+namespace halfulp {
+
+inline void expect_golden(const std::string& name, const std::string& text) {
+  const std::filesystem::path path = std::filesystem::path(HALFULP_TEST_DATA) / "cli" / name;
+  if (std::getenv("HALFULP_UPDATE_GOLDEN") != nullptr) write_file(path, text);
+  EXPECT_EQ(text, read_file(path)) << path << "; HALFULP_UPDATE_GOLDEN=1 writes it anew";
+}
+
+}  // namespace halfulp
