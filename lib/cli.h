@@ -76,20 +76,20 @@ class Arguments {
 
 struct Verb {
   std::string_view name;
-  std::string_view summary;  // one line, no full stop
-  std::vector<Example> examples;
-  std::vector<Positional> positionals;
-  std::vector<std::string_view> options;  // long names of rows of the table
-  std::function<ExitCode(const Arguments&)> run;
+  std::string_view summary = {};  // one line, no full stop
+  std::vector<Example> examples = {};
+  std::vector<Positional> positionals = {};
+  std::vector<std::string_view> options = {};  // long names of rows of the table
+  std::function<ExitCode(const Arguments&)> run = {};
   std::string_view notes = {};  // the end of --help
 };
 
 struct Program {
   std::string_view name;
-  std::string_view version;
-  std::string_view summary;
-  std::span<const Option> options;
-  std::span<const Verb> verbs;
+  std::string_view version = {};
+  std::string_view summary = {};
+  std::span<const Option> options = {};
+  std::span<const Verb> verbs = {};
 };
 
 // The whole of main: parses, runs the verb, turns exceptions into a message and an exit code. Help goes to out, errors

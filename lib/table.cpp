@@ -62,7 +62,7 @@ std::string text_line(const Table& table, const std::vector<size_t>& widths, Cel
 
 std::string rule_line(const std::vector<size_t>& widths) {
   std::string line;
-  for (const size_t width : widths) line += (line.empty() ? "" : std::string(kGap)) + std::string(width, '-');
+  for (const size_t width : widths) line.append(line.empty() ? "" : kGap).append(width, '-');
   return line + '\n';
 }
 
@@ -117,12 +117,12 @@ std::string to_text(const Table& table, Color color) {
 std::string to_csv(const Table& table) {
   std::string text;
   for (size_t col = 0; col < table.columns.size(); ++col) {
-    text += (col > 0 ? "," : "") + csv_field(table.columns[col].title);
+    text.append(col > 0 ? "," : "").append(csv_field(table.columns[col].title));
   }
   text += '\n';
   for (const auto& row : table.rows) {
     assert(row.size() == table.columns.size());
-    for (size_t col = 0; col < row.size(); ++col) text += (col > 0 ? "," : "") + csv_field(row[col].csv);
+    for (size_t col = 0; col < row.size(); ++col) text.append(col > 0 ? "," : "").append(csv_field(row[col].csv));
     text += '\n';
   }
   return text;
