@@ -8,7 +8,6 @@ set_target_properties(halfulp_numeric_flags PROPERTIES EXPORT_NAME numeric_flags
 target_compile_features(halfulp_numeric_flags INTERFACE cxx_std_20)
 target_compile_options(halfulp_numeric_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-fast-math>
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fexcess-precision=standard>
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false -ftz=false -prec-div=true -prec-sqrt=true -Xcompiler=-ffp-contract=off>)
 
 add_library(halfulp_warnings INTERFACE)
@@ -23,7 +22,7 @@ function(halfulp_add_library name kind)
   set(target halfulp_${name})
   add_library(${target} ${kind} ${ARGN})
   add_library(halfulp::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
   if(kind STREQUAL "INTERFACE")
     set(scope INTERFACE)
   else()
