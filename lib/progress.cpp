@@ -16,14 +16,16 @@ constexpr double kTerminalInterval = 0.1;
 constexpr double kLogInterval = 10;
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
-// Three significant digits and an SI prefix: "999", "12.3 k", "1.20 G".
+// Three significant digits and an SI prefix: "99.9", "12.3 k", "1.20 G".
 std::string scaled(double x) {
   constexpr std::string_view kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};
   size_t i = 0;
   for (; x >= 999.5 && i + 1 < std::size(kPrefixes); ++i) x /= 1000;
-  const int decimals = i == 0 || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2;
+  const int decimals = x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2;
   return fmt::format("{:.{}f}{}", x, decimals, kPrefixes[i]);
 }
+
+std::string scaled_count(uint64_t count) { return count < 1000 ? std::to_string(count) : scaled(double(count)); }
 
 // "1:02:03" or "2:03"
 std::string clock_time(double seconds) {
@@ -57,10 +59,9 @@ ProgressMode parse_progress_mode(std::string_view text) {
 
 std::string progress_line(const ProgressState& state) {
   const std::string_view unit = state.unit == ProgressUnit::bytes ? "B" : "elements";
-  const auto amount = [](uint64_t count) { return scaled(double(count)); };
   const double rate = state.seconds > 0 ? double(state.done) / state.seconds : 0;
-  std::string line = shortened(state.label) + "  " + amount(state.done);
-  if (state.total > 0) line += " / " + amount(state.total);
+  std::string line = shortened(state.label) + "  " + scaled_count(state.done);
+  if (state.total > 0) line += " / " + scaled_count(state.total);
   line += fmt::format(" {}", unit);
   if (state.total > 0) line += fmt::format("  {:.0f} %", 100 * double(state.done) / double(state.total));
   line += fmt::format("  {}{}/s", scaled(rate), state.unit == ProgressUnit::bytes ? "B" : "");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -39,6 +40,11 @@ bool holds(double x, Comparison comparison, double limit) {
   return true;
 }
 
+bool is_name(std::string_view text) {
+  const auto allowed = [](char c) { return std::isalnum(uint8_t(c)) != 0 || c == '_' || c == '.' || c == '-'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), allowed);
+}
+
 std::string keys_of(const Json& object) {
   std::string keys;
   for (const auto& [key, value] : object.items()) keys += (keys.empty() ? "" : ", ") + key;
@@ -59,7 +65,7 @@ Threshold parse_threshold(std::string_view text) {
   const Operator sign = *std::find_if(std::begin(kOperators), std::end(kOperators),
                                       [&](const Operator& op) { return rest.starts_with(op.text); });
   const std::optional<double> limit = parse_double(trimmed(rest.substr(sign.text.size())));
-  if (metric.empty() || !limit || std::isnan(*limit)) throw malformed();
+  if (!is_name(metric) || !limit || std::isnan(*limit)) throw malformed();
   return {.metric = std::string(metric), .comparison = sign.comparison, .limit = *limit};
 }
 
