@@ -1,6 +1,7 @@
 #include "lib/atomic_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,7 +137,7 @@ void AtomicFile::open_beside() {
   const fs::path target = target_;
   do {
     if (slot_ >= 0) disarm(slot_);
-    const std::string name = "." + target.filename().string() + ".halfulp-" + random_suffix();
+    const std::string name = fmt::format(".{}.halfulp-{}", target.filename().string(), random_suffix());
     temporary_ = (target.parent_path() / name).string();
     slot_ = arm(temporary_);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -1,0 +1,222 @@
+#include "lib/atomic_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "tests/lib/test_files.h"
+
+namespace halfulp {
+namespace {
+
+mode_t mode_of(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode;
+}
+
+// Runs `body` in another process and returns its exit status.
+int in_child(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void write_whole(const std::string& path, const std::string& content) {
+  AtomicFile file(path);
+  file.write(bytes_of(content));
+  file.commit();
+}
+
+TEST(AtomicFile, CommitMakesTheFile) {
+  const TemporaryDirectory directory;
+  write_whole(directory / "x", "abc");
+  EXPECT_EQ(read_file(directory / "x"), "abc");
+  EXPECT_EQ(directory.file_count(), 1u);
+}
+
+TEST(AtomicFile, NothingUnderItsNameBeforeCommit) {
+  const TemporaryDirectory directory;
+  AtomicFile file(directory / "x");
+  file.write(bytes_of("abc"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "x"));
+}
+
+TEST(AtomicFile, OldContentStaysUntilCommit) {
+  const TemporaryDirectory directory;
+  write_file(directory / "x", "old");
+  AtomicFile file(directory / "x");
+  file.write(bytes_of("new"));
+  EXPECT_EQ(read_file(directory / "x"), "old");
+  file.commit();
+  EXPECT_EQ(read_file(directory / "x"), "new");
+}
+
+TEST(AtomicFile, WithoutCommitNothingIsLeft) {
+  const TemporaryDirectory directory;
+  { AtomicFile(directory / "x").write(bytes_of("abc")); }
+  EXPECT_EQ(directory.file_count(), 0u);
+}
+
+TEST(AtomicFile, ThreadsWriteDisjointRanges) {
+  const TemporaryDirectory directory;
+  AtomicFile file(directory / "x");
+  std::vector<std::thread> threads;
+  for (int i = 7; i >= 0; --i) {
+    threads.emplace_back([&file, i] { file.write_at(uint64_t(i) * 1000, bytes_of(std::string(1000, char('a' + i)))); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  file.commit();
+  std::string expected;
+  for (int i = 0; i < 8; ++i) expected += std::string(1000, char('a' + i));
+  EXPECT_EQ(read_file(directory / "x"), expected);
+}
+
+TEST(AtomicFile, NewFileHasTheModeOfTheUmask) {
+  const TemporaryDirectory directory;
+  const mode_t before = ::umask(027);
+  write_whole(directory / "x", "");
+  ::umask(before);
+  EXPECT_EQ(mode_of(directory / "x") & 07777, 0640u);
+}
+
+TEST(AtomicFile, ReplacedFileKeepsItsMode) {
+  const TemporaryDirectory directory;
+  write_file(directory / "x", "old");
+  ASSERT_EQ(::chmod((directory / "x").c_str(), 0604), 0);
+  write_whole(directory / "x", "new");
+  EXPECT_EQ(mode_of(directory / "x") & 07777, 0604u);
+}
+
+TEST(AtomicFile, LinkStaysALink) {
+  const TemporaryDirectory directory;
+  write_file(directory / "real", "old");
+  std::filesystem::create_symlink("real", directory / "link");
+  write_whole(directory / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_EQ(read_file(directory / "real"), "new");
+}
+
+TEST(AtomicFile, MissingDirectoryIsAnEnvironmentError) {
+  const CaughtError error = error_of([] { AtomicFile("/nonexistent/x"); });
+  EXPECT_EQ(error.code, ExitCode::environment);
+  EXPECT_NE(error.text.find("/nonexistent/x: cannot be created: No such file or directory"), std::string::npos)
+      << error.text;
+}
+
+TEST(AtomicFile, DirectoryIsRefused) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(error_of([&] { AtomicFile{directory.path()}; }).code, ExitCode::environment);
+}
+
+// As an ordinary user: root may write any file.
+TEST(AtomicFile, FileThatMayNotBeWrittenIsNotReplaced) {
+  constexpr uid_t kNobody = 65534;
+  const TemporaryDirectory directory;
+  write_file(directory / "x", "old");
+  ASSERT_EQ(::chmod((directory / "x").c_str(), 0444), 0);
+  const int status = in_child([&] {
+    if (::geteuid() == 0 && (::chown(directory.path().c_str(), kNobody, kNobody) != 0 || ::setuid(kNobody) != 0))
+      return;
+    try {
+      write_whole(directory / "x", "new");
+    } catch (const Error& error) {
+      ::_exit(int(error.code()));
+    }
+  });
+  EXPECT_EQ(status, int(ExitCode::environment));
+  EXPECT_EQ(read_file(directory / "x"), "old");
+}
+
+TEST(AtomicFile, FullDeviceIsAnEnvironmentError) {
+  const CaughtError error = error_of([] { write_whole("/dev/full", "abc"); });
+  EXPECT_EQ(error.code, ExitCode::environment);
+  EXPECT_NE(error.text.find("/dev/full: cannot be written: No space left on device"), std::string::npos) << error.text;
+}
+
+TEST(AtomicFile, FullDiskIsAnEnvironmentErrorAndLeavesNothing) {
+  const TemporaryDirectory directory;
+  if (::mount("none", directory.path().c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "mounting needs root";
+  write_file(directory / "x", "old");
+  const CaughtError error = error_of([&] { write_whole(directory / "x", std::string(1 << 20, 'x')); });
+  EXPECT_EQ(error.code, ExitCode::environment);
+  EXPECT_NE(error.text.find("No space left on device"), std::string::npos) << error.text;
+  EXPECT_EQ(directory.file_count(), 1u);
+  EXPECT_EQ(read_file(directory / "x"), "old");
+  EXPECT_EQ(::umount(directory.path().c_str()), 0);
+}
+
+TEST(AtomicFile, PipeIsWrittenDirectly) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  auto reader = std::async(std::launch::async, [&] { return read_file(directory / "pipe"); });
+  write_whole(directory / "pipe", "abc");
+  EXPECT_EQ(reader.get(), "abc");
+  EXPECT_TRUE(S_ISFIFO(mode_of(directory / "pipe")));
+}
+
+TEST(AtomicFile, PipeRefusesOffsets) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  auto reader = std::async(std::launch::async, [&] { return read_file(directory / "pipe"); });
+  const CaughtError error = error_of([&] { AtomicFile(directory / "pipe").write_at(0, bytes_of("abc")); });
+  EXPECT_EQ(error.code, ExitCode::environment);
+  EXPECT_EQ(reader.get(), "");
+}
+
+TEST(AtomicFile, StandardOutputContinuesWhereItStands) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(in_child([&] {
+              const int file = ::open((directory / "x").c_str(), O_WRONLY | O_CREAT, 0600);
+              if (::dup2(file, STDOUT_FILENO) < 0 || ::write(STDOUT_FILENO, "before ", 7) != 7) ::_exit(1);
+              AtomicFile out("/dev/stdout");
+              out.write_at(0, bytes_of("at offset"));
+              out.commit();
+            }),
+            0);
+  EXPECT_EQ(read_file(directory / "x"), "before at offset");
+}
+
+TEST(AtomicFile, SignalHandlerRemovesUnfinishedFiles) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(in_child([&] {
+              ::signal(SIGTERM, [](int) {
+                remove_unfinished_files();
+                ::_exit(130);
+              });
+              AtomicFile file(directory / "x");
+              file.write(bytes_of("abc"));
+              ::raise(SIGTERM);
+            }),
+            130);
+  EXPECT_EQ(directory.file_count(), 0u);
+}
+
+TEST(AtomicFile, SignalHandlerLeavesCommittedFiles) {
+  const TemporaryDirectory directory;
+  write_whole(directory / "x", "abc");
+  remove_unfinished_files();
+  EXPECT_EQ(read_file(directory / "x"), "abc");
+}
+
+TEST(AtomicFile, PlacesForUnfinishedFilesAreReused) {
+  const TemporaryDirectory directory;
+  for (int i = 0; i < 200; ++i) write_whole(directory / "x", "abc");
+  EXPECT_EQ(directory.file_count(), 1u);
+}
+
+}  // namespace
+}  // namespace halfulp

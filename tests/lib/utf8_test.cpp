@@ -1,0 +1,40 @@
+#include "lib/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace halfulp {
+namespace {
+
+// The encoding by definition, RFC 3629 section 3: the value's bits split over bytes, the shortest way.
+std::string encode(uint32_t value) {
+  const auto tail = [&](int shift) { return char(0x80 | (value >> shift & 0x3f)); };
+  if (value < 0x80) return {char(value)};
+  if (value < 0x800) return {char(0xc0 | value >> 6), tail(0)};
+  if (value < 0x10000) return {char(0xe0 | value >> 12), tail(6), tail(0)};
+  return {char(0xf0 | value >> 18), tail(12), tail(6), tail(0)};
+}
+
+TEST(Utf8, EveryCodePointButSurrogatesIsValid) {
+  for (uint32_t value = 0; value < 0x120000; ++value) {
+    const bool is_scalar = value <= 0x10ffff && (value < 0xd800 || value > 0xdfff);
+    ASSERT_EQ(!first_invalid_utf8(encode(value)), is_scalar) << value;
+  }
+}
+
+TEST(Utf8, OverlongFormsAreInvalid) {
+  for (const char* text :
+       {"\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xe0\x9f\xbf", "\xf0\x80\x80\xaf", "\xf0\x8f\xbf\xbf"}) {
+    EXPECT_EQ(first_invalid_utf8(text), 0u);
+  }
+}
+
+TEST(Utf8, CutOffSequencesAreInvalidWhereTheyBegin) {
+  for (const char* text : {"ab\xc3", "ab\xe6\xbc", "ab\xf0\x9f\x98", "ab\x80", "ab\xff", "ab\xe6\xbc!"}) {
+    EXPECT_EQ(first_invalid_utf8(text), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace halfulp
