@@ -110,7 +110,8 @@ void ErrorSums::add_cluster(const TensorScale& tensor, std::span<const Source> x
     multiplier = decode_multiplier<id>(scale.code, tensor);
     ++scales_[scale.code];
   }
-  const double largest = double(max_value(kElement)) * double(multiplier);
+  constexpr double kMax = max_value(kElement);
+  const double largest = kMax * double(multiplier);
 
   std::array<double, kMaxCluster> values, errors;
   std::size_t finite = 0;

@@ -40,7 +40,7 @@ HOST_DEVICE constexpr TensorScale tensor_scale(float amax) {
   if constexpr (r.outer == OuterScale::none) {
     return {.amax = amax, .encode = 1, .decode = 1};
   } else {
-    constexpr float kRange = max_value(scale_of(r).format) * max_value(element_of(r).format);  // 448 * 6
+    constexpr float kRange = max_value(kScaleFormat<recipe_id>) * max_value(kElementFormat<recipe_id>);  // 448 * 6
     float encode = amax == 0 ? 1 : at_most_flt_max(kRange / amax);
     if (encode == 0) encode = 1;  // amax is Inf
     return {.amax = amax, .encode = encode, .decode = 1.0f / encode};
@@ -63,7 +63,7 @@ HOST_DEVICE constexpr float e8m0_reciprocal(uint32_t code) {
 template <int recipe_id>
 HOST_DEVICE constexpr BlockScale block_scale(float amax, const TensorScale& tensor) {
   constexpr Recipe r = kRecipes[recipe_id];
-  constexpr Format element = element_of(r).format;
+  constexpr Format element = kElementFormat<recipe_id>;
   if constexpr (r.scale_rule == ScaleRule::mx_floor) {
     const int exponent = int(bit_cast<uint32_t>(amax) >> 23) - 127;
     const int biased = exponent - element.max_exponent() + 127;
@@ -73,13 +73,13 @@ HOST_DEVICE constexpr BlockScale block_scale(float amax, const TensorScale& tens
     constexpr float kReciprocal = 1.0f / max_value(element);
     constexpr Policy kUp{.rounding = Rounding::up, .overflow = Overflow::saturate};
     const float scale = amax * kReciprocal;
-    const uint32_t code = encode(scale_of(r).format, kUp, scale);
+    const uint32_t code = encode(kScaleFormat<recipe_id>, kUp, scale);
     return {.code = code, .unrounded = scale, .multiplier = e8m0_reciprocal(code)};
   } else if constexpr (r.scale_rule == ScaleRule::nvfp4_encode) {
     constexpr float kReciprocal = 1.0f / max_value(element);
     const float scale = at_most_flt_max(amax * (tensor.encode * kReciprocal));
-    const uint32_t code = encode(scale_of(r).format, kSaturatingCast, scale);
-    const float inverse = 1.0f / (decode(scale_of(r).format, code) * tensor.decode);
+    const uint32_t code = encode(kScaleFormat<recipe_id>, kSaturatingCast, scale);
+    const float inverse = 1.0f / (decode(kScaleFormat<recipe_id>, code) * tensor.decode);
     return {.code = code, .unrounded = scale, .multiplier = at_most_flt_max(inverse)};
   } else {
     return {.code = 0, .unrounded = 1, .multiplier = 1};
@@ -89,8 +89,7 @@ HOST_DEVICE constexpr BlockScale block_scale(float amax, const TensorScale& tens
 // The code of an element of a block.
 template <int recipe_id>
 HOST_DEVICE constexpr uint32_t encode_element(const BlockScale& scale, float x) {
-  constexpr Recipe r = kRecipes[recipe_id];
-  return encode(element_of(r).format, r.policy, x * scale.multiplier);
+  return encode(kElementFormat<recipe_id>, kRecipes[recipe_id].policy, x * scale.multiplier);
 }
 
 // What the codes of a block are multiplied by, in the order of the publisher's own dequantization.
@@ -100,16 +99,16 @@ HOST_DEVICE constexpr float decode_multiplier(uint32_t scale_code, const TensorS
   if constexpr (!has_scale(r)) {
     return 1;
   } else if constexpr (has_outer_scale(r)) {
-    constexpr float kRange = max_value(scale_of(r).format) * max_value(element_of(r).format);
-    return decode(scale_of(r).format, scale_code) * tensor.amax * (1.0f / kRange);
+    constexpr float kRange = max_value(kScaleFormat<recipe_id>) * max_value(kElementFormat<recipe_id>);
+    return decode(kScaleFormat<recipe_id>, scale_code) * tensor.amax * (1.0f / kRange);
   } else {
-    return decode(scale_of(r).format, scale_code);
+    return decode(kScaleFormat<recipe_id>, scale_code);
   }
 }
 
 template <int recipe_id>
 HOST_DEVICE constexpr float decode_element(uint32_t code, float multiplier) {
-  return decode(element_of(kRecipes[recipe_id]).format, code) * multiplier;
+  return decode(kElementFormat<recipe_id>, code) * multiplier;
 }
 
 }  // namespace halfulp

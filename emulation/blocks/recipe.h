@@ -90,6 +90,12 @@ constexpr const FormatEntry& element_of(const Recipe& recipe) {
 // Requires has_scale(recipe).
 constexpr const FormatEntry& scale_of(const Recipe& recipe) { return kFormats[std::size_t(find_format(recipe.scale))]; }
 
+// Catalog position -> constants, so that nothing is looked up at run time. kScaleFormat requires has_scale().
+template <int recipe_id>
+inline constexpr Format kElementFormat = element_of(kRecipes[recipe_id]).format;
+template <int recipe_id>
+inline constexpr Format kScaleFormat = scale_of(kRecipes[recipe_id]).format;
+
 // Catalog position by name; -1 if there is none.
 constexpr int find_recipe(std::string_view name) {
   for (std::size_t id = 0; id < kRecipes.size(); ++id)
