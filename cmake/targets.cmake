@@ -33,5 +33,4 @@ function(halfulp_add_library name kind)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/halfulp>)
   target_link_libraries(${target} ${scope} halfulp::numeric_flags)
-  set_property(GLOBAL APPEND PROPERTY HALFULP_LIBRARIES ${target})
 endfunction()
