@@ -1,6 +1,6 @@
 #include "lib/exact_sum.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <limits>
 
 namespace halfulp {
@@ -65,10 +65,9 @@ void ExactSum::carry() {
 
 void ExactSum::merge(const ExactSum& other) {
   ExactSum addend = other;
-  addend.carry();
-  carry();
+  addend.carry();  // so that no limb is larger than what add() may add
   for (size_t i = 0; i < limbs_.size(); ++i) limbs_[i] += addend.limbs_[i];
-  pending_ = 1;  // a canonical limb is no larger than what add() may add
+  count_addend();
   plus_inf_ += other.plus_inf_;
   minus_inf_ += other.minus_inf_;
   nan_ += other.nan_;

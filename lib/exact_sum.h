@@ -27,7 +27,7 @@ class ExactSum {
     limb[0] += sign * int64_t(low & low_mask(32));
     limb[1] += sign * int64_t((low >> 32) + (high & low_mask(32)));  // < 2^33
     limb[2] += sign * int64_t(high >> 32);
-    if (++pending_ == kMaxPending) carry();
+    count_addend();
   }
   void merge(const ExactSum& other);
 
@@ -45,8 +45,12 @@ class ExactSum {
   // An addend changes a limb by less than 2^33, and carry() leaves less than 2^32 in it (the last one holds less than
   // 2^17 after 2^63 addends), so |limb| < 2^32 + 2^29 * 2^33 < 2^63: no overflow between two carries.
   static constexpr uint32_t kMaxPending = 1u << 29;
+  static_assert((uint64_t{1} << 32) + (uint64_t{kMaxPending} << 33) < uint64_t{1} << 63);
   using Limbs = std::array<int64_t, kLimbs>;
 
+  void count_addend() {
+    if (++pending_ == kMaxPending) carry();
+  }
   void count_special(double x);
   // Brings every limb but the last into [0, 2^32), the one form that a sum has.
   void carry();

@@ -212,7 +212,8 @@ TEST(Arguments, SurplusPositionalIsNamed) {
 }
 
 TEST(DidYouMean, FindsTheNearest) {
-  const Words words = {"e2m1", "e4m3", "nvfp4/te", "nvfp4/modelopt"};
+  const Words words = {"e2m1", "e4m3", "mma", "nvfp4/te", "nvfp4/modelopt"};
+  EXPECT_EQ(did_you_mean("mam", words), "; did you mean 'mma'?");
   EXPECT_EQ(did_you_mean("e4m4", words), "; did you mean 'e4m3'?");
   EXPECT_EQ(did_you_mean("nvpf4/te", words), "; did you mean 'nvfp4/te'?");
   EXPECT_EQ(did_you_mean("nvfp4", words), "; did you mean 'nvfp4/te'?");

@@ -40,6 +40,7 @@ TEST(Glob, DoesNotMatch) {
                                       {"a?c", "ac"},
                                       {"layers.[0-3].w", "layers.4.w"},
                                       {"[!a-c]x", "bx"},
+                                      {"[a-c]", "-"},
                                       {"[!]]", "]"},
                                       {"[]", "]"},
                                       {"abc", "abcd"},

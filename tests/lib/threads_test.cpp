@@ -74,6 +74,22 @@ TEST_P(ParallelFor, ReportsTheLowestFailure) {
   }
 }
 
+// Chunk 0 fails while chunk 1 is under way, which then fails too.
+TEST_P(ParallelFor, ReportsTheLowestFailureWhenAHigherOneFollows) {
+  std::atomic<bool> second_started = false;
+  try {
+    parallel_for(2, GetParam(), [&](size_t chunk) {
+      if (chunk == 1) second_started = true;
+      if (chunk == 1) std::this_thread::sleep_for(5ms);
+      for (int i = 0; i < 20 && !second_started; ++i) std::this_thread::sleep_for(1ms);
+      throw InputError({}, "chunk " + std::to_string(chunk));
+    });
+    FAIL() << "nothing thrown";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "chunk 0");
+  }
+}
+
 TEST_P(ParallelFor, StopsAfterAFailure) {
   std::atomic<int> runs = 0;
   EXPECT_THROW(parallel_for(1'000'000, GetParam(),
