@@ -74,7 +74,7 @@ TEST(ExactSum, PermutationTestCatchesNaiveSum) {
 TEST(ExactSum, IsTheSameForPartitions) {
   const std::vector<double> values = wild_values(1000, 3);
   const ExactSum whole = sum_of(values);
-  for (const size_t parts : {1, 2, 3, 7, 16}) {
+  for (const size_t parts : {1u, 2u, 3u, 7u, 16u}) {
     std::vector<ExactSum> partial(parts);
     for (size_t i = 0; i < values.size(); ++i) partial[i * i % parts].add(values[i]);
     ExactSum merged;
