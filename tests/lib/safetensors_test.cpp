@@ -175,7 +175,8 @@ TEST(SafetensorsReader, ZeroByteDoesNotEndTheHeader) {
 
 TEST(SafetensorsReader, DeepNestingIsRefused) {
   const std::string nested = std::string(200'000, '[') + std::string(200'000, ']');
-  refused(file_of(R"({"t":{"x":)" + nested + "}}"), "InvalidHeaderDeserialization");
+  const std::string text = refused(file_of(R"({"t":{"x":)" + nested + "}}"), "InvalidHeaderDeserialization");
+  EXPECT_EQ(text, "m: tensor 't': byte 144: the header is nested deeper than 128");
 }
 
 TEST(SafetensorsReader, WrongTypeNamesTensorFieldAndByte) {
