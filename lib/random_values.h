@@ -39,9 +39,8 @@ HOST_DEVICE constexpr double portable_log(double x) {
   return double(e) * kLog2High + (2 * s * polynomial(kSeries, s * s) + double(e) * kLog2Low);
 }
 
-// The x below which a standard normal variable lies with probability p, 0 < p < 1. Wichura, algorithm AS 241
-// (PPND16), Applied Statistics 37 (1988). Within 4 ulps.
-HOST_DEVICE inline double normal_quantile(double p) {
+// Wichura, algorithm AS 241 (PPND16), Applied Statistics 37 (1988): |q| <= 0.425, q the probability less 1/2.
+HOST_DEVICE constexpr double normal_quantile_center(double q) {
   constexpr double kA[] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
                            1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
                            3.3430575583588128105e4, 2.5090809287301226727e3};
@@ -53,6 +52,12 @@ HOST_DEVICE inline double normal_quantile(double p) {
                            3.9307895800092710610e4,
                            2.8729085735721942674e4,
                            5.2264952788528545610e3};
+  const double r = 0.180625 - q * q;
+  return q * polynomial(kA, r) / polynomial(kB, r);
+}
+
+// The same algorithm's upper tail; r = sqrt(-log(probability above)).
+HOST_DEVICE constexpr double normal_quantile_tail(double r) {
   constexpr double kC[] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
                            3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
                            2.27238449892691845833e-2, 7.74545014278341407640e-4};
@@ -75,14 +80,15 @@ HOST_DEVICE inline double normal_quantile(double p) {
                            1.84631831751005468180e-5,
                            1.42151175831644588870e-7,
                            2.04426310338993978564e-15};
+  return r <= 5 ? polynomial(kC, r - 1.6) / polynomial(kD, r - 1.6)  //
+                : polynomial(kE, r - 5) / polynomial(kF, r - 5);
+}
+
+// The x below which a standard normal variable lies with probability p, 0 < p < 1. Within 4 ulps.
+HOST_DEVICE inline double normal_quantile(double p) {
   const double q = p - 0.5;
-  if (-0.425 <= q && q <= 0.425) {
-    const double r = 0.180625 - q * q;
-    return q * polynomial(kA, r) / polynomial(kB, r);
-  }
-  const double r = std::sqrt(-portable_log(q < 0 ? p : 1 - p));
-  const double x = r <= 5 ? polynomial(kC, r - 1.6) / polynomial(kD, r - 1.6)  //
-                          : polynomial(kE, r - 5) / polynomial(kF, r - 5);
+  if (-0.425 <= q && q <= 0.425) return normal_quantile_center(q);
+  const double x = normal_quantile_tail(std::sqrt(-portable_log(q < 0 ? p : 1 - p)));
   return q < 0 ? -x : x;
 }
 
