@@ -1,14 +1,111 @@
+// halfulp explain: one value into a format, or one block through a recipe, every step shown.
+
+#include <fmt/ranges.h>
+
+#include <iostream>
+
+#include "emulation/blocks/quantize.h"
+#include "lib/error.h"
+#include "tools/explain_block.h"
+#include "tools/explain_value.h"
+#include "tools/options.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
+namespace {
+
+constexpr std::string_view kNotes =
+    R"(A VALUE is a decimal, a hexadecimal number (0x1.8p+1), inf, nan, or the bits of its type (bits:0x404ccccd). It is
+rounded once, to the type of --as, and the first line says what came of that. Negative values need no '--'.
+With --recipe the values are one block; without --amax the block is the whole tensor. A recipe without blocks (bf16)
+takes any number of values.)";
+
+// --amax, as the nearest FP32 value.
+std::optional<float> amax_of(const Arguments& arguments) {
+  if (!arguments.has("--amax")) return std::nullopt;
+  const float amax = float(read_source_number(arguments.string("--amax"), SourceType::f32).value);
+  if (amax < 0) throw UsageError("--amax: a largest magnitude is 0 or more");
+  return amax;
+}
+
+SourceType source_type_of(const Arguments& arguments) {
+  std::vector<std::string> names;
+  for (const SourceTypeEntry& row : kSourceTypes) names.emplace_back(row.name);
+  const std::string name = arguments.choice("--as", names);
+  return SourceType(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+std::vector<SourceNumber> values_of(const Arguments& arguments) {
+  std::vector<SourceNumber> values;
+  for (const std::string& text : arguments.positionals("VALUE"))
+    values.push_back(read_source_number(text, source_type_of(arguments)));
+  return values;
+}
+
+int random_bits_of(const Arguments& arguments) { return int(arguments.integer("--random-bits", 1, 32)); }
+
+void explain_values(const Arguments& arguments) {
+  const int format_id = format_of(arguments.string("--format"));
+  Json body = {{"values", Json::array()}};
+  std::string text;
+  for (const SourceNumber& value : values_of(arguments)) {
+    const ValueExplanation explanation = explain_value(value, format_id, random_bits_of(arguments));
+    body["values"].push_back(to_json(explanation));
+    text += (text.empty() ? "" : "\n\n") + to_text(explanation, color_of(arguments));
+  }
+  std::cout << (arguments.flag("--json") ? dump_result("explain", body) : text);
+}
+
+std::vector<float> block_of(const Arguments& arguments, const Recipe& recipe) {
+  if (source_type_of(arguments) == SourceType::f64)
+    throw UsageError("--as f64: a recipe is explained for float32, float16 or bfloat16 values");
+  std::vector<float> block;
+  for (const SourceNumber& value : values_of(arguments)) block.push_back(float(value.value));
+  if (has_scale(recipe) && block.size() != std::size_t(recipe.block)) {
+    throw UsageError(fmt::format("recipe {} has blocks of {} elements, and {} values are given", recipe.name,
+                                 recipe.block, block.size()));
+  }
+  return block;
+}
+
+void explain_recipe(const Arguments& arguments) {
+  const std::vector<int> recipes = recipes_of(arguments);
+  if (recipes.size() != 1) throw UsageError("--recipe: explain walks through one recipe");
+  const Recipe& recipe = kRecipes[std::size_t(recipes[0])];
+  const BlockExplanation explanation = explain_block(block_of(arguments, recipe), recipes[0], amax_of(arguments));
+  std::cout << (arguments.flag("--json") ? dump_result("explain", to_json(explanation))
+                                         : to_text(explanation, color_of(arguments)));
+}
+
+ExitCode run(const Arguments& arguments) {
+  if (arguments.has("--format") == arguments.has("--recipe"))
+    throw UsageError("one of --format and --recipe is needed: a value into a format, or a block through a recipe?");
+  if (arguments.has("--format")) {
+    explain_values(arguments);
+  } else {
+    explain_recipe(arguments);
+  }
+  return ExitCode::good;
+}
+
+}  // namespace
 
 Verb explain_verb() {
-  return {.name = "explain",
-          .summary = "not there yet",
-          .examples = {},
-          .positionals = {},
-          .options = {},
-          .run = [](const Arguments&) { return ExitCode::internal; }};
+  return {
+      .name = "explain",
+      .summary = "walks one value into a format, or one block through a recipe, step by step",
+      .examples = {{"halfulp explain 3.2 --format e2m1", "neighbours, midpoint, and what each rounding answers"},
+                   {"halfulp explain 448 464 465 -- -1000 --format e4m3", "around the end of a format's range"},
+                   {"halfulp explain -f bf16 bits:0x3f808000 --random-bits 8", "a tie, given by its bits"},
+                   {"halfulp explain -r nvfp4/te 1 -1 .9 .75 .67 .58 .5 .42 .33 .29 .25 .21 .17 .13 .08 .04 --amax 3",
+                    "a block of 16 through NVFP4, in a tensor whose largest magnitude is 3"}},
+      .positionals = {{.name = "VALUE",
+                       .help = "numbers; with --recipe as many as a block has",
+                       .count = Positional::Count::at_least_one}},
+      .options = {"--format", "--recipe", "--as", "--random-bits", "--amax", "--json", "--color"},
+      .run = run,
+      .notes = kNotes,
+  };
 }
 
 }  // namespace halfulp

@@ -1,14 +1,116 @@
+// halfulp formats: what is in the catalogs, each row with its source.
+
+#include <algorithm>
+#include <iostream>
+
+#include "lib/error.h"
+#include "tools/catalogs.h"
+#include "tools/options.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
+namespace {
+
+constexpr std::string_view kNotes =
+    R"(NAME is a format (e4m3), a rounding mode (nearest-even, rn), a recipe (nvfp4/te), a PTX conversion
+(cvt.rn.satfinite.e4m3x2.f32), or a whole catalog: formats, roundings, recipes, instructions.
+Evidence says how the model of an instruction is known: measured (run on hardware over every input), matched (reproduces
+published recordings), or read in the specification only.)";
+
+std::vector<Catalog> catalogs() {
+  return {format_catalog(), rounding_catalog(), recipe_catalog(), instruction_catalog()};
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+enum class Printing { text, csv, json };
+
+Printing printing_of(const Arguments& arguments) {
+  if (arguments.flag("--json")) return Printing::json;
+  return arguments.flag("--csv") ? Printing::csv : Printing::text;
+}
+
+// Tables under their titles; CSV without titles. A blank line lies between two.
+std::string titled(std::string_view title, const std::vector<Facts>& rows, const Arguments& arguments) {
+  const Table table = to_table(rows);
+  if (printing_of(arguments) == Printing::csv) return to_csv(table);
+  return fmt::format("{}:\n{}", title, to_text(table, color_of(arguments)));
+}
+
+std::string list(const std::vector<Catalog>& shown, const Arguments& arguments) {
+  Json body = Json::object();
+  std::string text;
+  for (const Catalog& catalog : shown) {
+    body[std::string(catalog.name)] = to_json(catalog.list());
+    text += text.empty() ? "" : "\n";
+    text += titled(catalog.title, catalog.list(), arguments);
+  }
+  return printing_of(arguments) == Printing::json ? dump_result("formats", body) : text;
+}
+
+Json to_json(const Catalog& catalog, const Description& description) {
+  Json body = to_json(description.facts);
+  body["kind"] = std::string(catalog.singular);
+  for (const Description::Section& section : description.sections) body[section.key] = to_json(section.rows);
+  return body;
+}
+
+std::string describe(const Catalog& catalog, std::string_view name, const Arguments& arguments) {
+  const Description description = catalog.describe(name);
+  if (printing_of(arguments) == Printing::json) return dump_result("formats", to_json(catalog, description));
+  const bool csv = printing_of(arguments) == Printing::csv;
+  std::string text =
+      csv ? to_csv(to_table({description.facts})) : description.title + '\n' + to_lines(description.facts);
+  for (const Description::Section& section : description.sections)
+    if (!section.rows.empty()) text += fmt::format("\n{}", titled(section.heading, section.rows, arguments));
+  return text;
+}
+
+UsageError unknown(std::string_view name) {
+  std::vector<std::string> candidates;
+  for (const Catalog& catalog : catalogs()) {
+    candidates.emplace_back(catalog.name);
+    for (std::string& row : catalog.names()) candidates.push_back(std::move(row));
+  }
+  return UsageError(fmt::format("nothing is called '{}'{} ('halfulp formats' lists everything that has a name)", name,
+                                did_you_mean(name, candidates)));
+}
+
+std::string answer(const Arguments& arguments) {
+  const std::vector<std::string>& asked = arguments.positionals("NAME");
+  if (asked.empty()) return list(catalogs(), arguments);
+  for (const Catalog& catalog : catalogs()) {
+    if (catalog.name == asked[0]) return list({catalog}, arguments);
+    if (contains(catalog.names(), asked[0])) return describe(catalog, asked[0], arguments);
+  }
+  throw unknown(asked[0]);
+}
+
+ExitCode run(const Arguments& arguments) {
+  std::cout << answer(arguments);
+  return ExitCode::good;
+}
+
+}  // namespace
 
 Verb formats_verb() {
-  return {.name = "formats",
-          .summary = "not there yet",
-          .examples = {},
-          .positionals = {},
-          .options = {},
-          .run = [](const Arguments&) { return ExitCode::internal; }};
+  return {
+      .name = "formats",
+      .summary = "lists formats, rounding modes, recipes and instructions with their sources, or describes one",
+      .examples = {{"halfulp formats", "everything that has a name"},
+                   {"halfulp formats e4m3", "a format: its limits, its special codes, every value"},
+                   {"halfulp formats nvfp4/te", "a recipe: its steps as formulas with the constants"},
+                   {"halfulp formats cvt.rs.satfinite.e2m1x4.f32", "an instruction: operands, lanes, random bits"},
+                   {"halfulp formats recipes --csv", "one catalog, for a program"}},
+      .positionals = {{.name = "NAME",
+                       .help = "of a format, rounding mode, recipe, instruction or catalog",
+                       .count = Positional::Count::optional}},
+      .options = {"--json", "--csv", "--color"},
+      .run = run,
+      .notes = kNotes,
+  };
 }
 
 }  // namespace halfulp
