@@ -82,16 +82,6 @@ std::string names_of(const std::vector<Dtype>& dtypes) {
   return text;
 }
 
-Tensor open_one(const Arguments& arguments, const std::string& spec) {
-  OpenOptions options;
-  if (arguments.has("--dtype")) options.npy_dtype = dtype_from_option("--dtype", arguments.string("--dtype"));
-  std::vector<Tensor> tensors = open_tensor_spec(spec, options);
-  if (tensors.size() == 1) return std::move(tensors[0]);
-  if (tensors.empty()) throw InputError({.file = spec, .tensor = {}, .byte = {}}, "has no tensors");
-  throw InputError({.file = spec, .tensor = {}, .byte = {}},
-                   fmt::format("has {} tensors; name one, such as {}:{}", tensors.size(), spec, tensors[0].name));
-}
-
 void check_dtype(const Tensor& tensor, const std::vector<Dtype>& expected, std::string_view what) {
   if (std::ranges::find(expected, tensor.dtype) != expected.end()) return;
   throw InputError(where(tensor), fmt::format("dtype is {}; {} {}", row(tensor.dtype).name, what, names_of(expected)));
@@ -136,7 +126,7 @@ RandomWords random_words_of(const Arguments& arguments, std::string_view name, c
   if (from_file == from_seed)
     throw UsageError(fmt::format("{} takes random words from one of --random WORDS.npy and --seed N", name));
   if (from_seed) return {.file = {}, .seed = arguments.unsigned_integer("--seed"), .stream = stream_of(name)};
-  RandomWords words{.file = open_one(arguments, arguments.string("--random")), .seed = 0, .stream = 0};
+  RandomWords words{.file = open_input(arguments, arguments.string("--random")), .seed = 0, .stream = 0};
   check_dtype(*words.file, {Dtype::u32, Dtype::i32}, "random words are");
   if (words.file->elements() != registers) {
     throw InputError(where(*words.file), fmt::format("has {} words; the input fills {} registers of {} lanes",
@@ -148,7 +138,7 @@ RandomWords random_words_of(const Arguments& arguments, std::string_view name, c
 Job job_of(const Arguments& arguments) {
   const PtxCvtRow& row = instruction_named(arguments.positional("INSTRUCTION"));
   Job job{.op = ptx_cvt(row),
-          .input = open_one(arguments, arguments.positional("IN")),
+          .input = open_input(arguments, arguments.positional("IN")),
           .random = {},
           .packing = arguments.flag("--packed") ? Packing::destination : Packing::element};
   check_dtype(job.input, dtypes_of(job.op.from), fmt::format("{} reads", row.name));

@@ -5,9 +5,11 @@
 #include <iostream>
 
 #include "emulation/blocks/quantize.h"
+#include "emulation/chunks.h"
 #include "lib/error.h"
 #include "tools/explain_block.h"
 #include "tools/explain_value.h"
+#include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
 
@@ -18,7 +20,7 @@ constexpr std::string_view kNotes =
     R"(A VALUE is a decimal, a hexadecimal number (0x1.8p+1), inf, nan, or the bits of its type (bits:0x404ccccd). It is
 rounded once, to the type of --as, and the first line says what came of that. Negative values need no '--'.
 With --recipe the values are one block; without --amax the block is the whole tensor. A recipe without blocks (bf16)
-takes any number of values.)";
+takes any number of values. With --block, VALUE is FILE[:TENSOR] and the tensor's own largest magnitude counts.)";
 
 // --amax, as the nearest FP32 value.
 std::optional<float> amax_of(const Arguments& arguments) {
@@ -56,7 +58,7 @@ void explain_values(const Arguments& arguments) {
   std::cout << (arguments.flag("--json") ? dump_result("explain", body) : text);
 }
 
-std::vector<float> block_of(const Arguments& arguments, const Recipe& recipe) {
+std::vector<float> block_of_values(const Arguments& arguments, const Recipe& recipe) {
   if (source_type_of(arguments) == SourceType::f64)
     throw UsageError("--as f64: a recipe is explained for float32, float16 or bfloat16 values");
   std::vector<float> block;
@@ -68,16 +70,60 @@ std::vector<float> block_of(const Arguments& arguments, const Recipe& recipe) {
   return block;
 }
 
+// The largest magnitude of a tensor as the recipe takes it.
+float largest_of(const Tensor& tensor, int recipe_id) {
+  float amax = 0;
+  for_each_chunk<float>(tensor, 1,
+                        [&](uint64_t, std::span<const float> x) { amax = largest_magnitude(recipe_id, amax, x); });
+  return amax;
+}
+
+// A block of the recipe, and what its tensor tells of it.
+struct Block {
+  std::vector<float> x;
+  std::optional<float> amax;
+  std::string origin;  // a sentence; empty for values of the command line
+};
+
+Block block_of_tensor(const Arguments& arguments, int recipe_id) {
+  const Recipe& recipe = kRecipes[std::size_t(recipe_id)];
+  const Tensor tensor = open_input(arguments, arguments.positional("VALUE"));
+  std::string reason = refusal(recipe, tensor.dtype, tensor.shape);
+  if (reason.empty() && element_kind(tensor.dtype) != ElementKind::narrow_float)
+    reason = fmt::format("{} elements: a recipe is explained for floats of up to 32 bits", row(tensor.dtype).name);
+  if (!reason.empty()) throw InputError(where(tensor), reason);
+  const uint64_t size = uint64_t(recipe.block), blocks = tensor.elements() / size;
+  if (blocks == 0) throw InputError(where(tensor), "has no elements");
+  const uint64_t number = arguments.unsigned_integer("--block", 0, blocks - 1);
+  Block block{.x = std::vector<float>(size), .amax = amax_of(arguments), .origin = {}};
+  load_elements<float>(tensor.dtype, tensor.bytes.data(), number * size, block.x);
+  if (!block.amax) block.amax = largest_of(tensor, recipe_id);
+  block.origin = fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks, tensor.name,
+                             tensor.file, number * size);
+  return block;
+}
+
+Block block_of(const Arguments& arguments, int recipe_id) {
+  if (arguments.has("--block")) return block_of_tensor(arguments, recipe_id);
+  return {.x = block_of_values(arguments, kRecipes[std::size_t(recipe_id)]), .amax = amax_of(arguments), .origin = {}};
+}
+
 void explain_recipe(const Arguments& arguments) {
   const std::vector<int> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: explain walks through one recipe");
-  const Recipe& recipe = kRecipes[std::size_t(recipes[0])];
-  const BlockExplanation explanation = explain_block(block_of(arguments, recipe), recipes[0], amax_of(arguments));
-  std::cout << (arguments.flag("--json") ? dump_result("explain", to_json(explanation))
-                                         : to_text(explanation, color_of(arguments)));
+  const Block block = block_of(arguments, recipes[0]);
+  const BlockExplanation explanation = explain_block(block.x, recipes[0], block.amax);
+  if (arguments.flag("--json")) {
+    Json body = to_json(explanation);
+    if (!block.origin.empty()) body["origin"] = block.origin;
+    std::cout << dump_result("explain", body);
+  } else {
+    std::cout << block.origin << (block.origin.empty() ? "" : "\n") << to_text(explanation, color_of(arguments));
+  }
 }
 
 ExitCode run(const Arguments& arguments) {
+  if (arguments.has("--block") && !arguments.has("--recipe")) throw UsageError("--block is for a block of --recipe");
   if (arguments.has("--format") == arguments.has("--recipe"))
     throw UsageError("one of --format and --recipe is needed: a value into a format, or a block through a recipe?");
   if (arguments.has("--format")) {
@@ -95,14 +141,15 @@ Verb explain_verb() {
       .name = "explain",
       .summary = "walks one value into a format, or one block through a recipe, step by step",
       .examples = {{"halfulp explain 3.2 --format e2m1", "neighbours, midpoint, and what each rounding answers"},
-                   {"halfulp explain 448 464 465 -- -1000 --format e4m3", "around the end of a format's range"},
+                   {"halfulp explain 448 464 465 -1000 --format e4m3", "around the end of a format's range"},
                    {"halfulp explain -f bf16 bits:0x3f808000 --random-bits 8", "a tie, given by its bits"},
                    {"halfulp explain -r nvfp4/te 1 -1 .9 .75 .67 .58 .5 .42 .33 .29 .25 .21 .17 .13 .08 .04 --amax 3",
-                    "a block of 16 through NVFP4, in a tensor whose largest magnitude is 3"}},
+                    "a block of 16 through NVFP4, in a tensor whose largest magnitude is 3"},
+                   {"halfulp explain -r bf16 tests/golden/files/f4_c.npy --block 3", "a block of a tensor in a file"}},
       .positionals = {{.name = "VALUE",
-                       .help = "numbers; with --recipe as many as a block has",
+                       .help = "numbers; with --recipe as many as a block has; with --block FILE[:TENSOR]",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--format", "--recipe", "--as", "--random-bits", "--amax", "--json", "--color"},
+      .options = {"--format", "--recipe", "--as", "--random-bits", "--amax", "--block", "--dtype", "--json", "--color"},
       .run = run,
       .notes = kNotes,
   };

@@ -16,11 +16,16 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& na
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
+OpenOptions open_options(const Arguments& arguments) {
+  OpenOptions options;
+  if (arguments.has("--dtype")) options.npy_dtype = dtype_from_option("--dtype", arguments.string("--dtype"));
+  return options;
+}
+
 }  // namespace
 
 std::vector<Tensor> open_inputs(const Arguments& arguments, const std::vector<std::string>& specs) {
-  OpenOptions options;
-  if (arguments.has("--dtype")) options.npy_dtype = dtype_from_option("--dtype", arguments.string("--dtype"));
+  const OpenOptions options = open_options(arguments);
   const std::vector<std::string> include = arguments.list("--include"), exclude = arguments.list("--exclude");
 
   std::vector<Tensor> tensors;
@@ -36,6 +41,17 @@ std::vector<Tensor> open_inputs(const Arguments& arguments, const std::vector<st
     throw UsageError("--include and --exclude leave none of the " + std::to_string(seen) + " tensors");
   if (tensors.empty()) throw InputError({.file = specs.front()}, "has no tensors");
   return tensors;
+}
+
+Tensor open_input(const Arguments& arguments, const std::string& spec) {
+  std::vector<Tensor> tensors = open_tensor_spec(spec, open_options(arguments));
+  const Where place{.file = spec, .tensor = {}, .byte = {}};
+  if (tensors.empty()) throw InputError(place, "has no tensors");
+  if (tensors.size() > 1) {
+    throw InputError(
+        place, "has " + std::to_string(tensors.size()) + " tensors; name one, such as " + spec + ":" + tensors[0].name);
+  }
+  return std::move(tensors[0]);
 }
 
 Where where(const Tensor& tensor) { return {.file = tensor.file, .tensor = tensor.name, .byte = std::nullopt}; }

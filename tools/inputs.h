@@ -16,6 +16,9 @@ namespace halfulp {
 // The tensors of every FILE[:TENSOR], less what --include and --exclude leave out. Throws where nothing is left.
 std::vector<Tensor> open_inputs(const Arguments& arguments, const std::vector<std::string>& specs);
 
+// The only tensor of one FILE[:TENSOR]; --dtype applies. Throws where there are several.
+Tensor open_input(const Arguments& arguments, const std::string& spec);
+
 // Where a tensor is, for an error about it.
 Where where(const Tensor& tensor);
 

@@ -26,6 +26,8 @@ constexpr Option kOptions[] = {
      .help = "random words for a .rs instruction, one U32 or I32 per destination register", .group = "What"},
     {.names = "--seed", .value_name = "N",
      .help = "seed of random numbers; the same seed gives the same result", .group = "What"},
+    {.names = "--block", .value_name = "N",
+     .help = "number of the block in the tensor, in the order of its elements, from 0", .group = "What"},
     {.names = "--include", .value_name = "GLOB",
      .help = "only tensors whose name matches; repeatable", .group = "What"},
     {.names = "--exclude", .value_name = "GLOB",
