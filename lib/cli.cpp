@@ -299,7 +299,7 @@ std::string Arguments::string(std::string_view option) const {
 }
 
 std::string Arguments::choice(std::string_view option, const std::vector<std::string>& words) const {
-  const std::string word = string(option);
+  std::string word = string(option);
   if (std::find(words.begin(), words.end(), word) != words.end()) return word;
   throw UsageError(
       fmt::format("{}: unknown '{}'{}; known: {}", option, word, did_you_mean(word, words), fmt::join(words, ", ")));
