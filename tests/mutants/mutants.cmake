@@ -1,0 +1,53 @@
+# Faults, one a row, that the unit tests must notice. Included to list them and to run one.
+
+# mutant(NAME FILE TEST FILTER TEXT REPLACEMENT): TEXT occurs once in FILE; with REPLACEMENT in its place, the tests of
+# tests/formats/TEST that match FILTER must fail.
+
+mutant(ties_away_for_ties_even formats/rounding.h codec_test.cpp "*/EveryFormatAndMode.*/e4m3_nearest_even"
+  [=[t.fraction > kHalf || (t.fraction == kHalf && (t.sticky || t.odd))]=]
+  [=[t.fraction >= kHalf]=])
+mutant(fraction_shifted_one_less formats/codec.h codec_test.cpp "*/EveryFormatAndMode.*/e4m3_nearest_even"
+  [=[tail.fraction = uint32_t(below << (32 - shift));]=]
+  [=[tail.fraction = uint32_t(below << (31 - shift));]=])
+mutant(fraction_cut_at_31_bits formats/codec.h stochastic_test.cpp "Stochastic.ThirtyTwoBits*"
+  [=[tail.fraction = cut < 64 ? uint32_t(below >> cut) : 0;]=]
+  [=[tail.fraction = cut < 64 ? uint32_t(below >> cut) & ~uint32_t{1} : 0;]=])
+mutant(lost_sticky_bit formats/codec.h codec_test.cpp "*/EveryFormatAndMode.*/e4m3_nearest_even"
+  [=[tail.sticky = (below & low_mask(cut < 64 ? cut : 64)) != 0;]=]
+  [=[tail.sticky = false;]=])
+mutant(saturate_for_to_special formats/codec.h specials_test.cpp "OverflowRule.ToSpecial*"
+  [=[if (overflow == Overflow::saturate ||]=]
+  [=[if (true ||]=])
+mutant(special_for_every_direction formats/codec.h specials_test.cpp "OverflowRule.ToSpecialFollows*"
+  [=[return overflows(policy.rounding, u.negative) ? overflow_code]=]
+  [=[return true ? overflow_code]=])
+mutant(overflow_decided_before_rounding formats/codec.h specials_test.cpp "OverflowRule.IsDecidedAfterRounding"
+  [=[if (magnitude <= f.max_code()) return]=]
+  [=[if (round_magnitude(f, Rounding::up, {u.significand, u.exponent, false, u.kind}, random) <= f.max_code()) return]=])
+mutant(dropped_sign_of_zero formats/codec.h specials_test.cpp "Zero.*"
+  [=[const bool drop = f.specials == Specials::negative_zero && magnitude == 0;]=]
+  [=[const bool drop = magnitude == 0;]=])
+mutant(nan_keeps_its_sign formats/codec.h specials_test.cpp "NanInput.*"
+  [=[case NanInput::all_ones: return canonical_nan(f);]=]
+  [=[case NanInput::all_ones: return ieee_nan(f, f.hidden() - 1, u.negative);]=])
+mutant(e8m0_floor_for_up formats/rounding.h codec_test.cpp "*/EveryFormatAndMode.*/e8m0_up"
+  [=[case Rounding::up: return t.inexact() && !t.negative;]=]
+  [=[case Rounding::up: return false;]=])
+mutant(carry_masked formats/codec.h stochastic_test.cpp "Stochastic.TheCarry*"
+  [=[kept += rounds_away(mode, tail, random);]=]
+  [=[kept |= rounds_away(mode, tail, random);]=])
+mutant(random_word_not_masked formats/rounding.h stochastic_test.cpp "Stochastic.ReadsTheLowBits*"
+  [=[(random.word & low_mask(random.count))]=]
+  [=[random.word]=])
+mutant(double_rounded_through_float formats/codec.h codec_test.cpp "*/EveryFormatAndMode.*Boundaries/e4m3_nearest_even"
+  [=[return detail::unpack_ieee<11, 52>(bit_cast<uint64_t>(x));]=]
+  [=[return detail::unpack_ieee<8, 23>(bit_cast<uint32_t>(float(x)));]=])
+mutant(integer_narrowed_to_32_bits formats/codec.h codec_test.cpp "*/EveryFormatAndMode.*Integers/bf16_nearest_even"
+  [=[return {magnitude, 0, negative, Unpacked::Kind::finite};]=]
+  [=[return {uint32_t(magnitude), 0, negative, Unpacked::Kind::finite};]=])
+mutant(largest_code_is_the_nan formats/format.h decode_test.cpp "Decode.E4m3*"
+  [=[case Specials::nan_only: return magnitude_mask() - 1;]=]
+  [=[case Specials::nan_only: return magnitude_mask();]=])
+mutant(subnormal_decoded_as_normal formats/codec.h decode_test.cpp "Decode.E2m1*"
+  [=[(subnormal ? 0 : f.hidden())]=]
+  [=[f.hidden()]=])
