@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstdlib>
 
 #include "lib/json.h"
@@ -81,7 +82,10 @@ Color color_for(int fd) {
   return !refused && isatty(fd) != 0 ? Color::on : Color::off;
 }
 
-Cell number_cell(double x, int digits) { return {fmt::format("{:.{}g}", x, digits), shortest_decimal(x)}; }
+Cell number_cell(double x, int digits) {
+  // A NaN's sign means nothing, and 0/0 sets it on some machines only.
+  return {std::isnan(x) ? "nan" : fmt::format("{:.{}g}", x, digits), shortest_decimal(x)};
+}
 
 Cell count_cell(uint64_t count) {
   const std::string digits = std::to_string(count);

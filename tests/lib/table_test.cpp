@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -59,6 +60,11 @@ TEST(CountCell, GroupsDigitsInTextOnly) {
 TEST(NumberCell, NamesSpecials) {
   EXPECT_EQ(number_cell(std::numeric_limits<double>::quiet_NaN()).text, "nan");
   EXPECT_EQ(number_cell(-std::numeric_limits<double>::infinity()).csv, "-inf");
+}
+
+// 0/0 is -nan on x86 and nan on ARM.
+TEST(NumberCell, DropsTheSignOfANaN) {
+  EXPECT_EQ(number_cell(std::copysign(std::numeric_limits<double>::quiet_NaN(), -1)).text, "nan");
 }
 
 TEST(DisplayWidth, CountsCodePoints) { EXPECT_EQ(display_width("a\xc3\x97\xe2\x88\x92\xc2\xb5"), 4u); }
