@@ -220,7 +220,7 @@ Json ErrorSums::figures() const {
 
 void ErrorSums::add_rounding_figures(Json& figures) const {
   const double rel_mse = moments_.ratio(squared_error, squared_value);
-  const double shrinkage = -moments_.ratio(error_times_value, squared_value);
+  const double shrinkage = 0 - moments_.ratio(error_times_value, squared_value);  // no -0
   const double rel_mse_se = moments_.ratio_error(squared_error, squared_value);
   // rel_mse = shrinkage^2 + residual; d residual = d rel_mse - 2 shrinkage d shrinkage.
   std::array<double, kVariables> residual_weights{};
