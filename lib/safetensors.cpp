@@ -101,7 +101,7 @@ class HeaderEvents {
     const Place place = value_place();
     if (place == Place::dimension) {
       entry_.shape->push_back(value);
-    } else if (place == Place::offset && entry_.offsets->size() < 2) {
+    } else if (place == Place::offset) {
       entry_.offsets->push_back(value);
     } else {
       return accept_unknown("a number");
@@ -163,8 +163,9 @@ class HeaderEvents {
   }
 
   bool end_array() {
-    if (places_.back() == Place::offsets && entry_.offsets->size() != 2)
-      fail_here("data_offsets has fewer than two numbers");
+    if (places_.back() == Place::offsets && entry_.offsets->size() != 2) {
+      fail_here(fmt::format("data_offsets has {} numbers; expected two", entry_.offsets->size()));
+    }
     places_.pop_back();
     return true;
   }

@@ -135,6 +135,13 @@ TEST(NpyReader, EveryCutOfAFileIsRefused) {
   for (size_t size = 0; size < file.size(); ++size) EXPECT_THROW(parse(file.substr(0, size)), InputError) << size;
 }
 
+TEST(NpyReader, CutOffHeaderNamesBothSizes) {
+  const std::string text = refused(read_file(golden_file("f4_c.npy")).substr(0, 127));
+  EXPECT_EQ(text, "a.npy: byte 8: the header needs 118 bytes, but the file has 127; is it cut off?");
+}
+
+TEST(NpyReader, ZeroByteDoesNotEndTheHeader) { refused(file_of(dict_of("|u1", "(0,)") + std::string("\0 x", 3))); }
+
 TEST(NpyReader, CutOffDataNamesBothSizes) {
   const std::string text = refused(file_of(dict_of("<f4", "(2,)"), "1234567"));
   EXPECT_EQ(text, "a.npy: byte 65: F32 (2,) needs 8 data bytes, got 7; is the file cut off?");

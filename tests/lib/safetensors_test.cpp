@@ -184,6 +184,13 @@ TEST(SafetensorsReader, WrongTypeNamesTensorFieldAndByte) {
   EXPECT_EQ(text, "m: tensor 't': byte 39: 'shape': expected an integer from 0 to 2^64-1, got a boolean");
 }
 
+// The byte is the key's opening quote, whatever stands in the key.
+TEST(SafetensorsReader, ByteOfAKeyIsItsBegin) {
+  const std::string entry = R"("a\"b\\":{"dtype":"U8","shape":[1],"data_offsets":[1,2]})";
+  const std::string text = refused(file_of("{ " + entry + "}", "x"), "InvalidOffset");
+  EXPECT_TRUE(text.starts_with("m: tensor 'a\"b\\': byte 10: ")) << text;
+}
+
 TEST(SafetensorsReader, EmptyHeaderIsAccepted) { EXPECT_TRUE(parse(file_of("{}")).tensors.empty()); }
 
 TEST(SafetensorsReader, WhitespaceAroundTheHeaderIsAccepted) {
