@@ -133,8 +133,9 @@ TEST_P(EveryFloat, HasTheCodeOfTheH200) {
   for (const auto& [name, recorded] : recordings()) {
     if (!same_model(op, ptx_cvt(kPtxCvts[size_t(find_ptx_cvt(name))]))) continue;
     ++checked;
-    std::cout << name << ": " << kChunks * kChunkInputs << " inputs compared, " << wrong_chunks(name, recorded, ours)
-              << " chunks of 2^24 with mismatches\n";
+    const uint64_t wrong = wrong_chunks(name, recorded, ours);
+    std::cout << name << ": " << kChunks * kChunkInputs << " inputs compared, " << wrong << " of " << kChunks
+              << " chunks with mismatches\n";
   }
   EXPECT_GT(checked, 0) << "the catalog says measured, but there is no recording";
 }
