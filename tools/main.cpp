@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-#include "halfulp_version.h"
 #include "lib/threads.h"
+#include "tools/halfulp_version.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
 
