@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""assemble.py HALFULP: has ptxas assemble every conversion of the catalog, as the program spells it, for every target,
+and compares what it accepts with what the catalog says. Exits 77 where ptxas is missing or older than the catalog.
+
+Strict with PTX ISA 9.0, from which the catalog was read. A later ptxas must accept what the catalog says, and may accept
+more."""
+
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+CATALOG_ISA = (9, 0)
+CANDIDATE_ISAS = [(major, minor) for major in range(12, 6, -1) for minor in range(9, -1, -1)]
+ELEMENT_BITS = {"f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "e2m1": 4}  # the others have 8
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}")
+    sys.exit(77)
+
+
+def describe(halfulp, *words):
+    run = subprocess.run([halfulp, "formats", *words, "--json"], check=True, stdout=subprocess.PIPE)
+    return json.loads(run.stdout)
+
+
+def source_bits(row):
+    packed = "a;" in row["syntax"] or "a, rbits;" in row["syntax"]
+    return ELEMENT_BITS.get(row["source"], 8) * (len(row["lanes"]) if packed else 1)
+
+
+def statement(row):
+    """The instruction in front of the registers that it names."""
+    registers = [f".reg {row['destination']} d;", f".reg .b{source_bits(row)} a, b, e, f;", ".reg .b32 rbits;"]
+    return " ".join(registers + [row["syntax"]])
+
+
+class Assembler:
+    """Runs ptxas on one statement at a time, with the newest PTX ISA that it knows; isa is None where it knows none."""
+
+    def __init__(self, ptxas, folder):
+        self.ptxas = ptxas
+        self.paths = (os.path.join(folder, f"{number}.ptx") for number in itertools.count())
+        self.isa = next((isa for isa in CANDIDATE_ISAS if self.accepts("", "80", isa)), None)
+
+    def accepts(self, body, target, isa=None):
+        major, minor = isa or self.isa
+        path = next(self.paths)
+        with open(path, "w") as file:
+            file.write(f".version {major}.{minor}\n.target sm_{target}\n.address_size 64\n"
+                       f".entry k() {{ {body} ret; }}\n")
+        command = [self.ptxas, "-arch", f"sm_{target}", path, "-o", os.devnull]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def disagreements(assembler, rows):
+    """Yields a sentence for each target of each row where ptxas and the catalog differ, given that ptxas knows it."""
+    claimed = {row["name"]: set(re.findall(r"sm_(\w+)", row["targets"])) for row in rows}
+    targets = sorted(target for target in set.union(*claimed.values()) if assembler.accepts("", target))
+    jobs = [(row, target) for row in rows for target in targets]
+    print(f"{len(rows)} instructions, PTX ISA {assembler.isa[0]}.{assembler.isa[1]}, targets {' '.join(targets)}")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = list(pool.map(lambda job: assembler.accepts(statement(job[0]), job[1]), jobs))
+    for (row, target), accepted in zip(jobs, answers):
+        expected = target in claimed[row["name"]]
+        newer = assembler.isa > CATALOG_ISA and accepted
+        if accepted != expected and not newer:
+            yield f"{row['name']}: sm_{target}: {'accepted' if accepted else 'rejected'}, against the catalog"
+
+
+def main():
+    halfulp = sys.argv[1]
+    ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+    if not ptxas:
+        skip("no ptxas on PATH or in /usr/local/cuda/bin")
+    rows = [describe(halfulp, row["name"]) for row in describe(halfulp)["instructions"]]
+    with tempfile.TemporaryDirectory() as folder:
+        assembler = Assembler(ptxas, folder)
+        if assembler.isa is None or assembler.isa < CATALOG_ISA:
+            skip(f"{ptxas} is older than PTX ISA {CATALOG_ISA[0]}.{CATALOG_ISA[1]}")
+        faults = list(disagreements(assembler, rows))
+    print("\n".join(faults))
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
