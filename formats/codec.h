@@ -91,10 +91,11 @@ HOST_DEVICE constexpr uint32_t overflow_code(const Format& f, Overflow overflow,
   return with_sign(f, f.max_code() + 1, negative);  // Inf (ieee) or NaN (nan_only)
 }
 
-// Magnitude code of a finite value, rounded as if the exponent range had no upper end: it can exceed max_code().
+// Magnitude code of a finite value, rounded as if the exponent range had one more binade: it can exceed max_code().
 HOST_DEVICE constexpr uint32_t round_magnitude(const Format& f, Rounding mode, const Unpacked& u, RandomBits random) {
   if (u.significand == 0) return 0;
   const int leading = u.exponent + floor_log2(u.significand);
+  if (leading > f.max_exponent()) return f.max_code() + 1;  // whatever the rounding; the exponent may fit no code
   const int exponent = leading > f.min_exponent() ? leading : f.min_exponent();
   const int shift = exponent - f.mantissa_bits - u.exponent;  // bits of the significand that fall below one ulp
 

@@ -19,16 +19,19 @@ struct RoundingEntry {
 };
 
 inline constexpr std::array kRoundings{
-    RoundingEntry{"nearest-even", Rounding::nearest_even, "rn",
-                  "to the nearest; a tie to the even code (IEEE 754-2019 §4.3.1 roundTiesToEven)"},
+    RoundingEntry{
+        "nearest-even", Rounding::nearest_even, "rn",
+        "to the nearest; a tie to the even significand, away from zero where both are odd (IEEE 754-2019 §4.3.1 "
+        "roundTiesToEven)"},
     RoundingEntry{"nearest-away", Rounding::nearest_away, "rna",
                   "to the nearest; a tie away from zero (IEEE 754-2019 §4.3.1 roundTiesToAway)"},
     RoundingEntry{"toward-zero", Rounding::toward_zero, "rz", "drops what does not fit (roundTowardZero)"},
     RoundingEntry{"up", Rounding::up, "rp", "toward +Inf (roundTowardPositive)"},
     RoundingEntry{"down", Rounding::down, "rm", "toward -Inf (roundTowardNegative)"},
-    RoundingEntry{"to-odd", Rounding::to_odd, "",
-                  "inexact: to the odd code of the two neighbours, so that a second rounding to fewer bits is right "
-                  "(Boldo and Melquiond 2008)"},
+    RoundingEntry{
+        "to-odd", Rounding::to_odd, "",
+        "inexact: to the neighbour with the odd significand, so that a second rounding to fewer bits is right "
+        "(Boldo and Melquiond 2008)"},
     RoundingEntry{"stochastic", Rounding::stochastic, "rs",
                   "away from zero if the fraction of an ulp, cut to n bits, plus n random bits carries"},
 };
