@@ -57,15 +57,26 @@ Json to_json(const Catalog& catalog, const Description& description) {
   return body;
 }
 
-std::string describe(const Catalog& catalog, std::string_view name, const Arguments& arguments) {
-  const Description description = catalog.describe(name);
-  if (printing_of(arguments) == Printing::json) return dump_result("formats", to_json(catalog, description));
+std::string to_text(const Description& description, const Arguments& arguments) {
   const bool csv = printing_of(arguments) == Printing::csv;
   std::string text =
       csv ? to_csv(to_table({description.facts})) : description.title + '\n' + to_lines(description.facts);
   for (const Description::Section& section : description.sections)
     if (!section.rows.empty()) text += fmt::format("\n{}", titled(section.heading, section.rows, arguments));
   return text;
+}
+
+// Every row of that name: bf16 is a format and a recipe.
+std::string describe(std::string_view name, const std::vector<Catalog>& found, const Arguments& arguments) {
+  Json body = {{"found", Json::array()}};
+  std::string text;
+  for (const Catalog& catalog : found) {
+    const Description description = catalog.describe(name);
+    body["found"].push_back(to_json(catalog, description));
+    text += text.empty() ? "" : "\n";
+    text += to_text(description, arguments);
+  }
+  return printing_of(arguments) == Printing::json ? dump_result("formats", body) : text;
 }
 
 UsageError unknown(std::string_view name) {
@@ -81,11 +92,13 @@ UsageError unknown(std::string_view name) {
 std::string answer(const Arguments& arguments) {
   const std::vector<std::string>& asked = arguments.positionals("NAME");
   if (asked.empty()) return list(catalogs(), arguments);
+  std::vector<Catalog> found;
   for (const Catalog& catalog : catalogs()) {
     if (catalog.name == asked[0]) return list({catalog}, arguments);
-    if (contains(catalog.names(), asked[0])) return describe(catalog, asked[0], arguments);
+    if (contains(catalog.names(), asked[0])) found.push_back(catalog);
   }
-  throw unknown(asked[0]);
+  if (found.empty()) throw unknown(asked[0]);
+  return describe(asked[0], found, arguments);
 }
 
 ExitCode run(const Arguments& arguments) {

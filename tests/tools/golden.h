@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/tools/run_program.h"
+#include "tests/lib/test_files.h"
 
 namespace halfulp {
 
 inline void expect_golden(const std::string& name, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(HALFULP_TEST_DATA) / "cli" / name;
+  const std::string path = std::string(HALFULP_TEST_DATA) + "/cli/" + name;
   if (std::getenv("HALFULP_UPDATE_GOLDEN") != nullptr) write_file(path, text);
   EXPECT_EQ(text, read_file(path)) << path << "; HALFULP_UPDATE_GOLDEN=1 writes it anew";
 }

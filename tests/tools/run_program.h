@@ -1,16 +1,16 @@
 #pragma once
 // Runs the built halfulp program, as a user would, and tells what it printed and how it ended. Not a shell.
+// For files see tests/lib/test_files.h.
 
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -27,7 +27,7 @@ struct ProgramRun {
 
 struct RunOptions {
   std::filesystem::path folder = ".";         // where it runs
-  std::vector<std::string> environment = {};  // "NAME=value", beside the test's own
+  std::vector<std::string> environment = {};  // "NAME=value", over the test's own
   std::string stdout_file = {};               // instead of ProgramRun::out
 };
 
@@ -50,9 +50,14 @@ inline std::vector<char*> pointers(std::vector<std::string>& words) {
   return list;
 }
 
+inline std::string name_of(const std::string& entry) { return entry.substr(0, entry.find('=')); }
+
 inline std::vector<std::string> environment_with(const std::vector<std::string>& extra) {
-  std::vector<std::string> all = extra;  // the first of two values of a name counts
-  for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+  std::vector<std::string> all = extra;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const auto is_replaced = [&](const std::string& other) { return name_of(other) == name_of(*entry); };
+    if (std::ranges::none_of(extra, is_replaced)) all.emplace_back(*entry);
+  }
   return all;
 }
 
@@ -93,35 +98,6 @@ inline ProgramRun run_command(std::vector<std::string> words, const RunOptions& 
 inline ProgramRun run_halfulp(std::vector<std::string> words, const RunOptions& options = {}) {
   words.insert(words.begin(), HALFULP_PROGRAM);
   return run_command(std::move(words), options);
-}
-
-// A folder of the test's own, removed at its end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "halfulp_test_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-// The bytes of a file; empty where there is none.
-inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline void write_file(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 }  // namespace halfulp

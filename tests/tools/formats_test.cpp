@@ -1,0 +1,111 @@
+// halfulp formats end to end.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/json.h"
+#include "tests/tools/golden.h"
+#include "tests/tools/run_program.h"
+
+namespace halfulp {
+namespace {
+
+std::string text(std::vector<std::string> words) {
+  words.insert(words.begin(), "formats");
+  const ProgramRun run = run_halfulp(words);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return run.out;
+}
+
+Json json(std::vector<std::string> words) {
+  words.emplace_back("--json");
+  return Json::parse(text(words));
+}
+
+// The first row of that name.
+Json found(const std::string& name) { return json({name}).at("found").at(0); }
+
+struct GoldenCase {
+  const char* file;
+  std::vector<std::string> words;
+};
+
+class FormatsGolden : public testing::TestWithParam<GoldenCase> {};
+
+TEST_P(FormatsGolden, PrintsAsRecorded) { expect_golden(GetParam().file, text(GetParam().words)); }
+
+INSTANTIATE_TEST_SUITE_P(Cases, FormatsGolden,
+                         testing::Values(GoldenCase{"formats_format.txt", {"e2m1"}},
+                                         GoldenCase{"formats_rounding.txt", {"rna"}},
+                                         GoldenCase{"formats_recipe.txt", {"nvfp4/te"}},
+                                         GoldenCase{"formats_instruction.txt", {"cvt.rs.satfinite.e2m1x4.f32"}},
+                                         GoldenCase{"formats_catalog.csv", {"roundings", "--csv"}}),
+                         [](const auto& test) {
+                           const std::string name = test.param.file;
+                           return name.substr(0, name.find('.'));
+                         });
+
+TEST(Formats, DescribesEverythingThatItLists) {
+  const Json catalogs = json({});
+  for (const char* catalog : {"formats", "roundings", "recipes", "instructions"}) {
+    EXPECT_FALSE(catalogs.at(catalog).empty()) << catalog;
+    for (const Json& row : catalogs.at(catalog)) {
+      const std::string name = row.at("name").get<std::string>();
+      const Json rows = json({name}).at("found");
+      const auto is_row = [&](const Json& description) {
+        return description.at("name") == name && description.at("kind").get<std::string>() + "s" == catalog;
+      };
+      EXPECT_EQ(std::ranges::count_if(rows, is_row), 1) << catalog << " " << name;
+    }
+  }
+}
+
+TEST(Formats, GivesEveryValueOfANarrowFormat) {
+  const Json values = found("e4m3").at("values");
+  ASSERT_EQ(values.size(), 256u);
+  const double subnormals[] = {0.0,         0.001953125, 0.00390625,  0.005859375, 0.0078125,
+                               0.009765625, 0.01171875,  0.013671875, 0.015625};  // OFP8 v1.0: m * 2^-9
+  for (std::size_t code = 0; code < std::size(subnormals); ++code)
+    EXPECT_EQ(values[code].at("value"), subnormals[code]) << code;
+  EXPECT_EQ(values[0x7e].at("value"), 448);
+  EXPECT_EQ(values[0x7f].at("value"), "nan");
+  EXPECT_EQ(values[0xfe].at("fields"), "1|1111|110");
+}
+
+TEST(Formats, FindsAnAlias) { EXPECT_EQ(found("bfloat16").at("name"), "bf16"); }
+
+TEST(Formats, DescribesTheFormatAndTheRecipeOfOneName) {
+  const Json both = json({"bf16"}).at("found");
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].at("kind"), "format");
+  EXPECT_EQ(both[1].at("kind"), "recipe");
+}
+
+TEST(Formats, ShowsOneCatalog) { EXPECT_EQ(json({"recipes"}).size(), 2u) << "recipes and the schema"; }
+
+TEST(Formats, TellsLanesAndRandomBits) {
+  const Json lanes = found("cvt.rs.satfinite.e4m3x4.f32").at("lanes");
+  ASSERT_EQ(lanes.size(), 4u);
+  EXPECT_EQ(lanes[3].at("operand"), "a");
+  EXPECT_EQ(lanes[3].at("d_bits"), "[31:24]");
+  EXPECT_EQ(lanes[3].at("of_0x12345678"), 0x2c48);  // T075
+  EXPECT_EQ(lanes[0].at("of_0x12345678"), 0x5678);
+}
+
+class FormatsSuggestion : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(FormatsSuggestion, IsNear) {
+  const ProgramRun run = run_halfulp({"formats", GetParam().first});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(run.err.find(std::string("did you mean '") + GetParam().second + "'?"), std::string::npos) << run.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogs, FormatsSuggestion,
+                         testing::Values(std::pair{"e4m4", "e4m3"}, std::pair{"nearest-evn", "nearest-even"},
+                                         std::pair{"nvfp4te", "nvfp4/te"}, std::pair{"recipe", "recipes"},
+                                         std::pair{"cvt.rn.satfinite.e4m3x2.f23", "cvt.rn.satfinite.e4m3x2.f32"}));
+
+}  // namespace
+}  // namespace halfulp
