@@ -88,7 +88,7 @@ class DictReader {
   }
 
   void expect(char c) {
-    if (peek() != c || at_ == header_.text.size()) fail(fmt::format("expected '{}'", c));
+    if (peek() != c) fail(fmt::format("expected '{}'", c));
     ++at_;
   }
 

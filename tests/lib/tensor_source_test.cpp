@@ -73,6 +73,10 @@ TEST(TensorSource, FortranOrderComesInCOrder) {
   EXPECT_EQ(text_of(fortran.bytes), text_of(c.bytes));
 }
 
+TEST(TensorSource, CopyDoesNotKeepTheFileMapped) {
+  EXPECT_EQ(open_tensors(golden_file("f4_fortran.npy")).at(0).mapping, nullptr);
+}
+
 TEST(TensorSource, ReleaseKeepsTheBytes) {
   for (const char* name : {"f4_c.npy", "f4_fortran.npy"}) {
     const Tensor tensor = open_tensors(golden_file(name)).at(0);
@@ -135,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(TensorSource, ForeignFile,
 
 TEST(TensorSource, UnknownFileIsRefused) {
   const TemporaryDirectory directory;
-  write_file(directory / "x", "plain text, and long enough");
+  write_file(directory / "x", "8 bytes:{ and no header of that length");
   EXPECT_NE(error_of([&] { open_tensors(directory / "x"); }).text.find("expected .npy, .safetensors"),
             std::string::npos);
 }
