@@ -36,15 +36,24 @@ struct Source {
   std::optional<Tensor> scales;
 };
 
+// The metadata of a file that open_tensors() could open; none where it is of another kind than safetensors.
+SafetensorsMetadata metadata_of(const std::string& path) {
+  const MappedFile file(path);
+  try {
+    return parse_safetensors_header(file.bytes(), path).metadata;
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 class QuantizedFile {
  public:
   explicit QuantizedFile(const std::string& path) : path_(path) {
-    const MappedFile file(path);
-    metadata_ = parse_safetensors_header(file.bytes(), path).metadata;
     for (Tensor& tensor : open_tensors(path)) {
       const std::string name = tensor.name;
       tensors_.emplace(name, std::move(tensor));
     }
+    metadata_ = metadata_of(path);
     if (value(kFormatKey) != kFormatVersion)
       fail("", fmt::format("was not written by 'halfulp quantize': its metadata has no {} = {}", kFormatKey,
                            kFormatVersion));

@@ -183,6 +183,7 @@ ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
 ExitCode run(const Arguments& arguments) {
   check_device(arguments);
   const std::vector<int> recipes = recipes_of(arguments);
+  check_amax(arguments, recipes);
   for (const std::string& text : arguments.list("--fail-on")) parse_threshold(text);
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
   const Json body = measure(arguments, tensors, recipes);

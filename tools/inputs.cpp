@@ -8,12 +8,22 @@
 #include "emulation/chunks.h"
 #include "lib/error.h"
 #include "lib/glob.h"
+#include "lib/json.h"
 
 namespace halfulp {
 namespace {
 
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
+}
+
+float given_amax(const Arguments& arguments) {
+  const double amax = arguments.number("--amax");
+  if (!(amax >= 0)) throw UsageError("--amax: a largest magnitude is 0 or more");
+  if (double(float(amax)) != amax)
+    throw UsageError("--amax: " + arguments.string("--amax") + " is not an FP32 value; the nearest is " +
+                     shortest_decimal(double(float(amax))));
+  return float(amax);
 }
 
 OpenOptions open_options(const Arguments& arguments) {
@@ -56,15 +66,16 @@ Tensor open_input(const Arguments& arguments, const std::string& spec) {
 
 Where where(const Tensor& tensor) { return {.file = tensor.file, .tensor = tensor.name, .byte = std::nullopt}; }
 
+void check_amax(const Arguments& arguments, const std::vector<int>& recipe_ids) {
+  if (!arguments.has("--amax")) return;
+  given_amax(arguments);
+  if (std::ranges::none_of(recipe_ids, [](int id) { return has_outer_scale(kRecipes[std::size_t(id)]); }))
+    throw UsageError("--amax sets the scale of a tensor, and none of these recipes has one");
+}
+
 float amax_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, int threads, Progress& progress) {
   if (!has_outer_scale(kRecipes[std::size_t(recipe_id)])) return 0;
-  if (arguments.has("--amax")) {
-    const double amax = arguments.number("--amax");
-    if (!(amax >= 0)) throw UsageError("--amax: a largest magnitude is 0 or more");
-    if (double(float(amax)) != amax)
-      throw UsageError("--amax: " + arguments.string("--amax") + " is not an FP32 value");
-    return float(amax);
-  }
+  if (arguments.has("--amax")) return given_amax(arguments);
   float amax = 0;
   std::mutex merging;
   for_each_chunk<float>(tensor, threads, [&](uint64_t, std::span<const float> x) {

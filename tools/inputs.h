@@ -22,6 +22,9 @@ Tensor open_input(const Arguments& arguments, const std::string& spec);
 // Where a tensor is, for an error about it.
 Where where(const Tensor& tensor);
 
+// Throws UsageError where --amax is given and is no FP32 magnitude, or none of the recipes has a tensor scale.
+void check_amax(const Arguments& arguments, const std::vector<int>& recipe_ids);
+
 // The tensor's largest magnitude as the recipe takes it: --amax, else read from the tensor.
 float amax_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, int threads, Progress& progress);
 

@@ -87,6 +87,7 @@ ExitCode run(const Arguments& arguments) {
   check_device(arguments);
   const std::vector<int> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: quantize takes one recipe");
+  check_amax(arguments, recipes);
   const Recipe& recipe = kRecipes[std::size_t(recipes.front())];
   const std::string output = arguments.string("--output");
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));

@@ -45,7 +45,7 @@ SafetensorsHeader quantized(const std::string& input, const std::string& recipe,
 std::vector<std::string> tensors_of(const SafetensorsHeader& header) {
   std::vector<std::string> lines;
   for (const SafetensorsEntry& entry : header.tensors)
-    lines.push_back(entry.name + " " + row(entry.dtype).name + " " + Json(entry.shape).dump());
+    lines.push_back(entry.name + " " + std::string(row(entry.dtype).name) + " " + Json(entry.shape).dump());
   std::ranges::sort(lines);
   return lines;
 }
@@ -74,9 +74,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(QuantizeVerb, MetadataSaysHowTheCodesCameAbout) {
   const TemporaryDirectory folder;
-  const SafetensorsMetadata expected{{"halfulp.quantized", "1"}, {"recipe", "nvfp4/te"}, {"axis", "-1"},
-                                     {"rounding", "rn"},         {"shape", "[4,64]"},    {"w.shape", "[4,64]"},
-                                     {"w.dtype", "F32"}};
+  const SafetensorsMetadata expected{
+      {"halfulp.quantized", "1"}, {"recipe", "nvfp4/te"}, {"axis", "-1"},    {"rounding", "nearest-even"},
+      {"shape", "[4,64]"},        {"w.shape", "[4,64]"},  {"w.dtype", "F32"}};
   EXPECT_EQ(quantized(small_file(folder), "nvfp4/te", folder / "q.safetensors").metadata, expected);
 }
 
@@ -107,18 +107,21 @@ TEST(QuantizeVerb, DataMayLieAtAnyAddress) {
   EXPECT_EQ(read_file(folder / "a"), read_file(folder / "b"));
 }
 
+// The four bytes of an F32 scalar of the file.
+float scalar(const std::string& path, const std::string& name) {
+  const std::string file = read_file(path);
+  float value = 0;
+  for (const SafetensorsEntry& entry : parse_safetensors_header(bytes_of(file), path).tensors)
+    if (entry.name == name) std::memcpy(&value, file.data() + entry.begin, sizeof value);
+  return value;
+}
+
 // 2688 / 5376 = 1/2, so the decode factor is 2.
 TEST(QuantizeVerb, TakesTheTensorScaleFromAmax) {
   const TemporaryDirectory folder;
-  const SafetensorsHeader header =
-      quantized(small_file(folder), "nvfp4/te", folder / "q.safetensors", {"--amax", "5376"});
-  const std::string file = read_file(folder / "q.safetensors");
-  for (const SafetensorsEntry& entry : header.tensors) {
-    float value = 0;
-    if (entry.end - entry.begin == sizeof value) std::memcpy(&value, file.data() + entry.begin, sizeof value);
-    if (entry.name == "w.amax") EXPECT_EQ(value, 5376);
-    if (entry.name == "w.global_scale") EXPECT_EQ(value, 2);
-  }
+  quantized(small_file(folder), "nvfp4/te", folder / "q", {"--amax", "5376"});
+  EXPECT_EQ(scalar(folder / "q", "w.amax"), 5376);
+  EXPECT_EQ(scalar(folder / "q", "w.global_scale"), 2);
 }
 
 TEST(QuantizeVerb, RefusesAmaxForARecipeWithoutATensorScale) {
