@@ -27,7 +27,7 @@ halfulp_install() {
   if [ "$(id -u)" -ne 0 ]; then
     sudo -n true 2>/dev/null || {
       echo "Packages are missing, and installing them needs root. Run this, then try again:" >&2
-      echo "  sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+      echo "  sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}" >&2
       exit 4
     }
     root=(sudo -n)
