@@ -267,6 +267,17 @@ TEST_F(Cvt, TakesWordsOfTheSeedInTheOrderOfRegisters) {
             output("cvt.rs.satfinite.e2m1x4.f32", input, random(words)));
 }
 
+TEST_F(Cvt, TakesTheWordsOfARegisterWhereverItLies) {
+  constexpr std::size_t kCut = 300'000;
+  Words inputs = many_inputs(), words;
+  for (std::size_t i = 0; i < (kMany + 3) / 4; ++i) words.push_back(random_word(9, 0, i));
+  const std::string whole = output("cvt.rs.satfinite.e2m1x4.f32", npy_vector("<f4", inputs), random(words));
+  inputs.erase(inputs.begin(), inputs.begin() + kCut);
+  words.erase(words.begin(), words.begin() + kCut / 4);
+  const std::string tail = output("cvt.rs.satfinite.e2m1x4.f32", npy_vector("<f4", inputs), random(words));
+  EXPECT_EQ(whole.substr(kNpyHeader + kCut), tail.substr(kNpyHeader));
+}
+
 TEST_F(Cvt, PacksTheCodesThatItWritesByElement) {
   const std::string input = npy_vector("<f4", many_inputs());
   const std::string codes = output("cvt.rs.satfinite.e4m3x4.f32", input, {"--seed", "5"}).substr(kNpyHeader);
