@@ -11,6 +11,7 @@
 
 #include "lib/parse_number.h"
 #include "lib/table.h"
+#include "lib/utf8.h"
 
 namespace halfulp {
 namespace {
@@ -428,10 +429,10 @@ int run_program(const Program& program, int argc, const char* const* argv, std::
     code = dispatch(program, words, out);
     check_output(out);
   } catch (const UsageError& error) {
-    err << command << ": " << error.what() << "\ntry '" << command << " --help'\n";
+    err << command << ": " << printable(error.what(), "\n") << "\ntry '" << command << " --help'\n";
     code = error.code();
   } catch (const Error& error) {
-    err << command << ": " << error.what() << '\n';
+    err << command << ": " << printable(error.what(), "\n") << '\n';
     code = error.code();
   } catch (const std::bad_alloc&) {
     err << command << ": out of memory\n";

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/utf8.h"
+
 namespace halfulp {
 
 enum class Align { left, right };
@@ -18,9 +20,9 @@ Color color_for(int fd);
 
 // What a person reads, and what a program reads from the CSV.
 struct Cell {
-  Cell(const char* word) : text(word), csv(word) {}  // NOLINT: a row is a list of words
-  Cell(std::string word) : text(word), csv(std::move(word)) {}
-  Cell(std::string_view word) : text(word), csv(word) {}
+  Cell(const char* word) : Cell(std::string(word)) {}  // NOLINT: a row is a list of words
+  Cell(std::string word) : text(printable(word)), csv(std::move(word)) {}
+  Cell(std::string_view word) : Cell(std::string(word)) {}
   Cell(std::string shown, std::string exact, Style look = Style::plain)
       : text(std::move(shown)), csv(std::move(exact)), style(look) {}
   std::string text;

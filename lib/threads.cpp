@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "lib/atomic_file.h"
 #include "lib/error.h"
 
 namespace halfulp {
@@ -21,7 +22,12 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "the signal handler stores to it");
 
-extern "C" void on_signal(int) { request_interrupt(); }
+extern "C" void on_signal(int signal) {
+  if (!interrupted.exchange(true)) return;
+  remove_unfinished_files();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
 
 // Hands out chunks in ascending order and keeps the lowest failure. When a chunk fails, those below it have been handed
 // out already and still run to their end, so the lowest failure of all is always found.
@@ -99,7 +105,6 @@ void throw_if_interrupted() {
 void install_interrupt_handler() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = int(SA_RESETHAND);  // the second signal does what it does by default
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }

@@ -1,5 +1,7 @@
 #include "lib/utf8.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 
 namespace halfulp {
@@ -36,6 +38,16 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
     i += length;
   }
   return std::nullopt;
+}
+
+std::string printable(std::string_view text, std::string_view keep) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 || byte == 0x7f;
+    shown += control && keep.find(c) == std::string_view::npos ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return shown;
 }
 
 }  // namespace halfulp

@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "lib/atomic_file.h"
 #include "lib/error.h"
+#include "tests/lib/test_files.h"
 
 namespace halfulp {
 namespace {
@@ -129,6 +131,19 @@ TEST(InterruptHandler, TurnsTheFirstSignalIntoARequest) {
   EXPECT_THROW(throw_if_interrupted(), Error);
   clear_interrupt();
   std::signal(SIGTERM, SIG_DFL);
+}
+
+TEST(InterruptHandler, TheSecondSignalLeavesNoUnfinishedFile) {
+  const TemporaryDirectory directory;
+  EXPECT_EXIT(
+      {
+        install_interrupt_handler();
+        AtomicFile file(directory / "out");
+        raise(SIGTERM);
+        raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EQ(directory.file_count(), 0u);
 }
 
 TEST(InterruptHandler, LeavesTheSecondSignalToTheSystem) {

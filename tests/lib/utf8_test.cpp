@@ -36,5 +36,10 @@ TEST(Utf8, CutOffSequencesAreInvalidWhereTheyBegin) {
   }
 }
 
+TEST(Printable, EscapesControlCharactersOnly) {
+  EXPECT_EQ(printable("a\x1b[31mb\x7f\n\tλ"), "a\\x1b[31mb\\x7f\\x0a\\x09λ");
+  EXPECT_EQ(printable("two\nlines\r", "\n"), "two\nlines\\x0d");
+}
+
 }  // namespace
 }  // namespace halfulp
