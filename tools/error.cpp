@@ -38,16 +38,17 @@ constexpr std::string_view kNotes =
   se              standard errors over clusters (blocks; 32 elements for a recipe without blocks), delta method
   ci95            Wilson intervals of the shares
 Elements that are not finite, or come back so, are counted (nonfinite_in, nonfinite_out) and left out of the sums.
-A tensor that a recipe cannot take (no numbers, a row that is not whole blocks) is listed as skipped.)";
+A tensor that a recipe cannot take (no numbers, a row that is not whole blocks) is listed as skipped. The last rows,
+(all), are over the tensors that every recipe takes. rate_bits, residual and max_abs_error are in the CSV and the
+JSON, whose other figures are under 'by_sign', 'ci95', 'codes', 'crest', 'scales'.)";
 
-struct Row {
-  Json json;
-  int recipe_id;
-};
+ErrorDetail detail_of(const Arguments& arguments) {
+  return arguments.flag("--detail") ? ErrorDetail::strata : ErrorDetail::summary;
+}
 
 ErrorSums sums_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, Progress& progress) {
   const int threads = threads_of(arguments);
-  const ErrorDetail detail = arguments.flag("--detail") ? ErrorDetail::strata : ErrorDetail::summary;
+  const ErrorDetail detail = detail_of(arguments);
   const TensorScale scale = tensor_scale_of(recipe_id, amax_of(arguments, recipe_id, tensor, threads, progress));
   ErrorSums sums(recipe_id, detail);
   std::mutex merging;
@@ -80,11 +81,25 @@ uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors, co
   return elements;
 }
 
+bool taken_by_all(const std::vector<int>& recipes, const Tensor& tensor) {
+  return std::ranges::all_of(
+      recipes, [&](int id) { return refusal(kRecipes[std::size_t(id)], tensor.dtype, tensor.shape).empty(); });
+}
+
+// A recipe's figures over all tensors that every recipe takes, so that the recipes' totals speak of the same values.
+Json totals_of(const std::vector<ErrorSums>& sums, const std::vector<int>& recipes) {
+  Json totals = Json::array();
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    totals.push_back(sums[i].figures());
+    totals.back()["recipe"] = std::string(kRecipes[std::size_t(recipes[i])].name);
+  }
+  return totals;
+}
+
 Json measure(const Arguments& arguments, const std::vector<Tensor>& tensors, const std::vector<int>& recipes) {
   Json body = {{"results", Json::array()}, {"skipped", Json::array()}, {"totals", Json::array()}};
   std::vector<ErrorSums> totals;
-  for (const int id : recipes)
-    totals.emplace_back(id, arguments.flag("--detail") ? ErrorDetail::strata : ErrorDetail::summary);
+  for (const int id : recipes) totals.emplace_back(id, detail_of(arguments));
   Progress progress("error", work(arguments, tensors, recipes), ProgressUnit::elements, progress_of(arguments));
   for (const Tensor& tensor : tensors) {
     for (std::size_t i = 0; i < recipes.size(); ++i) {
@@ -96,63 +111,65 @@ Json measure(const Arguments& arguments, const std::vector<Tensor>& tensors, con
         continue;
       }
       const ErrorSums sums = sums_of(arguments, recipes[i], tensor, progress);
-      totals[i].merge(sums);
+      if (taken_by_all(recipes, tensor)) totals[i].merge(sums);
       json.update(sums.figures());
       body["results"].push_back(std::move(json));
     }
   }
-  for (std::size_t i = 0; i < recipes.size() && tensors.size() > 1; ++i) {
-    Json json = totals[i].figures();
-    json["recipe"] = std::string(kRecipes[std::size_t(recipes[i])].name);
-    body["totals"].push_back(std::move(json));
-  }
+  if (tensors.size() > 1) body["totals"] = totals_of(totals, recipes);
   return body;
 }
 
-std::vector<Cell> table_row(const Json& json, const std::string& tensor, const std::string& shape) {
-  const auto number = [&](const char* key, int digits) {
-    return json.at(key).is_null() ? Cell("-", "") : number_cell(to_double(json.at(key)), digits);
-  };
-  std::vector<Cell> cells{tensor, shape, json.at("recipe").get<std::string>(),
+// A column of figures: where the number is in a result's JSON, and its digits in the text. Only a CSV, which no screen
+// has to hold, has those of kCsv.
+enum class Shown { always, csv };
+struct FigureColumn {
+  std::string_view title;
+  std::string_view figure;  // a JSON pointer
+  int digits;
+  Shown shown = Shown::always;
+};
+
+constexpr FigureColumn kFigureColumns[] = {
+    {.title = "sqnr_db", .figure = "/sqnr_db", .digits = 4},
+    {.title = "rate_bits", .figure = "/rate_bits", .digits = 4, .shown = Shown::csv},
+    {.title = "rel_mse", .figure = "/rel_mse", .digits = 4},
+    {.title = "se(rel_mse)", .figure = "/se/rel_mse", .digits = 2},
+    {.title = "shrinkage", .figure = "/shrinkage", .digits = 3},
+    {.title = "se(shrinkage)", .figure = "/se/shrinkage", .digits = 2},
+    {.title = "residual", .figure = "/residual", .digits = 4, .shown = Shown::csv},
+    {.title = "mean_error", .figure = "/mean_error", .digits = 3},
+    {.title = "se(mean_error)", .figure = "/se/mean_error", .digits = 2},
+    {.title = "max_abs_error", .figure = "/max_abs_error", .digits = 3, .shown = Shown::csv},
+    {.title = "clipped", .figure = "/clipped", .digits = 3},
+    {.title = "dead_zone", .figure = "/dead_zone", .digits = 3},
+    {.title = "scale_min", .figure = "/scale_min", .digits = 4},
+    {.title = "scale_max", .figure = "/scale_max", .digits = 4},
+};
+
+std::vector<Cell> table_row(const Json& json, Shown shown) {
+  const bool total = !json.contains("tensor");
+  std::vector<Cell> cells{total ? "(all)" : json.at("tensor").get<std::string>(), json.at("recipe").get<std::string>(),
                           count_cell(json.at("elements").get<uint64_t>())};
-  for (const auto& [key, digits] : {std::pair{"rel_mse", 4},
-                                    {"sqnr_db", 4},
-                                    {"rate_bits", 4},
-                                    {"shrinkage", 3},
-                                    {"mean_error", 3},
-                                    {"max_abs_error", 3},
-                                    {"clipped", 3},
-                                    {"dead_zone", 3},
-                                    {"scale_min", 4},
-                                    {"scale_max", 4}})
-    cells.push_back(number(key, digits));
-  cells.push_back(number_cell(to_double(json.at("se").at("rel_mse")), 2));
-  cells.push_back(number_cell(to_double(json.at("se").at("mean_error")), 2));
+  if (shown == Shown::csv) {
+    cells.emplace_back(total ? "" : json.at("file").get<std::string>());
+    cells.emplace_back(total ? "" : shape_text(json.at("shape").get<std::vector<uint64_t>>()));
+  }
+  for (const FigureColumn& column : kFigureColumns) {
+    if (column.shown > shown) continue;
+    const Json& value = json.at(Json::json_pointer(std::string(column.figure)));
+    cells.push_back(value.is_null() ? Cell("-", "") : number_cell(to_double(value), column.digits));
+  }
   return cells;
 }
 
-Table table_of(const Json& body) {
-  Table table{.columns = {{"tensor", Align::left},
-                          {"shape", Align::left},
-                          {"recipe", Align::left},
-                          {"elements"},
-                          {"rel_mse"},
-                          {"sqnr_db"},
-                          {"rate_bits"},
-                          {"shrinkage"},
-                          {"mean_error"},
-                          {"max_abs_error"},
-                          {"clipped"},
-                          {"dead_zone"},
-                          {"scale_min"},
-                          {"scale_max"},
-                          {"se(rel_mse)"},
-                          {"se(mean_error)"}},
-              .rows = {}};
-  for (const Json& json : body.at("results"))
-    table.rows.push_back(table_row(json, json.at("tensor").get<std::string>(),
-                                   shape_text(json.at("shape").get<std::vector<uint64_t>>())));
-  for (const Json& json : body.at("totals")) table.rows.push_back(table_row(json, "(all)", ""));
+Table table_of(const Json& body, Shown shown) {
+  Table table{.columns = {{"tensor", Align::left}, {"recipe", Align::left}, {"elements"}}, .rows = {}};
+  if (shown == Shown::csv) table.columns.insert(table.columns.end(), {{"file", Align::left}, {"shape", Align::left}});
+  for (const FigureColumn& column : kFigureColumns)
+    if (column.shown <= shown) table.columns.push_back({std::string(column.title)});
+  for (const char* part : {"results", "totals"})
+    for (const Json& json : body.at(part)) table.rows.push_back(table_row(json, shown));
   return table;
 }
 
@@ -194,8 +211,8 @@ ExitCode run(const Arguments& arguments) {
   if (arguments.flag("--json")) {
     std::cout << dump_result("error", body);
   } else {
-    const Table table = table_of(body);
-    std::cout << (arguments.flag("--csv") ? to_csv(table) : to_text(table, color_of(arguments)));
+    std::cout << (arguments.flag("--csv") ? to_csv(table_of(body, Shown::csv))
+                                          : to_text(table_of(body, Shown::always), color_of(arguments)));
   }
   return check_thresholds(arguments, body.at("results"));
 }
