@@ -109,17 +109,18 @@ std::string nearer_text(const Question& q) {
 
 std::string tie_text(const Question& q, Rounding rounding) {
   if (rounding == Rounding::nearest_away) return "tie: away from zero";
-  return q.f.mantissa_bits == 0 ? "tie: up, for every code is odd in a format without mantissa" : "tie: the even code";
+  return q.f.mantissa_bits == 0 ? "tie: away from zero, for both significands are odd" : "tie: the even code";
 }
 
 std::string odd_text(const Question& q) {
-  if (q.f.mantissa_bits == 0) return "inexact: stays, for every code is odd in a format without mantissa";
+  if (q.f.mantissa_bits == 0) return "inexact: toward zero, for both significands are odd";
   const bool escapes = !q.upper_exists() && q.place.lower % 2 == 0;
   return escapes ? "inexact: the odd code is out of range, the largest finite value" : "inexact: the odd code";
 }
 
 std::string stochastic_text(const Question& q, Overflow overflow) {
-  if (!random_bits_matter(q, overflow)) return "the largest finite value, whatever the random bits";
+  if (!q.upper_exists() && !random_bits_matter(q, overflow))
+    return "the largest finite value, whatever the random bits";
   const uint64_t words = uint64_t{1} << q.random_bits, away = away_words(q);
   return fmt::format("away from zero for {} of {} random words: P = {}", away, words,
                      decimal(double(away) / double(words)));
@@ -387,7 +388,7 @@ void explain_finite(ValueExplanation& e, const FormatEntry& entry, int random_bi
   e.saturating = answers(q, Overflow::saturate);
   e.to_special = answers(q, Overflow::to_special);
   e.intervals = intervals(q);
-  if (random_bits_matter(q, Overflow::to_special)) e.odds = {.random_bits = random_bits, .away_words = away_words(q)};
+  if (q.place.kind == Place::Kind::between) e.odds = {.random_bits = random_bits, .away_words = away_words(q)};
 }
 
 std::string reading_text(const SourceNumber& input) {

@@ -84,6 +84,7 @@ TEST_F(Cvt, E2M1HasTheCodesOfT029ToT042) {
 struct Bf16Case {
   const char* instruction;
   std::vector<uint16_t> expected;
+  friend void PrintTo(const Bf16Case& test, std::ostream* out) { *out << test.instruction; }
 };
 
 class CvtToBf16 : public Cvt, public testing::WithParamInterface<Bf16Case> {};
@@ -103,6 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, CvtToBf16,
 struct Ue8m0Case {
   const char* instruction;
   std::vector<uint8_t> expected;
+  friend void PrintTo(const Ue8m0Case& test, std::ostream* out) { *out << test.instruction; }
 };
 
 class CvtToUe8m0 : public Cvt, public testing::WithParamInterface<Ue8m0Case> {};

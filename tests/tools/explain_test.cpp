@@ -47,6 +47,7 @@ void expect_failure(const ProgramRun& run, const std::vector<std::string>& parts
 struct GoldenCase {
   const char* file;
   std::vector<std::string> words;
+  friend void PrintTo(const GoldenCase& test, std::ostream* out) { *out << test.file; }
 };
 
 class ExplainGolden : public testing::TestWithParam<GoldenCase> {};
@@ -138,6 +139,13 @@ TEST(Explain, CountsTheRandomWordsThatRoundAway) {
   EXPECT_EQ(odds.at("probability_away"), 0.5625);
 }
 
+TEST(Explain, TellsThatFractionsBelowTheRandomBitsAreCut) {
+  const Json value = value_json("1e-30", "e4m3");
+  EXPECT_EQ(value.at("stochastic").at("away_words"), 0);
+  const std::string why = value.at("answers").at("saturate").at(6).at("why");
+  EXPECT_NE(why.find("0 of 65536 random words"), std::string::npos) << why;
+}
+
 TEST(Explain, AnswersAsTheCodecOverAllRoundings) {
   std::vector<int> codes;
   const Json value = value_json("-1.1", "e2m1");
@@ -149,7 +157,7 @@ TEST(Explain, AnswersAsTheCodecOverAllRoundings) {
 TEST(Explain, TellsTheFormatsWithoutEvenCodes) {
   const Json answer = value_json("3", "e8m0").at("answers").at("saturate").at(0);
   EXPECT_EQ(answer.at("code"), 0x81);
-  EXPECT_NE(answer.at("why").get<std::string>().find("without mantissa"), std::string::npos);
+  EXPECT_NE(answer.at("why").get<std::string>().find("both significands are odd"), std::string::npos);
 }
 
 // The block X of case T100: codes, scale and multiplier of Transformer Engine's kernel at a tensor amax of 3.

@@ -29,6 +29,7 @@ Json found(const std::string& name) { return json({name}).at("found").at(0); }
 struct GoldenCase {
   const char* file;
   std::vector<std::string> words;
+  friend void PrintTo(const GoldenCase& test, std::ostream* out) { *out << test.file; }
 };
 
 class FormatsGolden : public testing::TestWithParam<GoldenCase> {};
