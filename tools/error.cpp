@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "emulation/blocks/quantize.h"
 #include "emulation/chunks.h"
@@ -205,9 +205,9 @@ ExitCode run(const Arguments& arguments) {
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
   const Json body = measure(arguments, tensors, recipes);
 
-  report_skipped(body.at("skipped"));
   if (body.at("results").empty())
     throw InputError(where(tensors.front()), body.at("skipped").front().at("reason").get<std::string>());
+  report_skipped(body.at("skipped"));
   if (arguments.flag("--json")) {
     std::cout << dump_result("error", body);
   } else {
