@@ -207,6 +207,10 @@ std::vector<std::byte> bytes_of(std::span<const uint32_t> results, int bits) {
 }
 
 void write(const Arguments& arguments, const Job& job) {
+  if (arguments.flag("--json") || arguments.flag("--csv"))
+    throw UsageError("--json and --csv are for printing; with -o the result is a .npy file");
+  if (arguments.path("--output").extension() == ".safetensors")
+    throw UsageError("--output: cvt writes .npy files, not .safetensors");
   const uint64_t total = job.input.elements();
   NpyWriter writer(arguments.string("--output"), job.output_dtype(), job.output_shape());
   Progress progress("cvt", total, ProgressUnit::elements, progress_of(arguments));

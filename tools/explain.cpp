@@ -22,12 +22,10 @@ rounded once, to the type of --as, and the first line says what came of that. Ne
 With --recipe the values are one block; without --amax the block is the whole tensor. A recipe without blocks (bf16)
 takes any number of values. With --block, VALUE is FILE[:TENSOR] and the tensor's own largest magnitude counts.)";
 
-// --amax, as the nearest FP32 value.
-std::optional<float> amax_of(const Arguments& arguments) {
-  if (!arguments.has("--amax")) return std::nullopt;
-  const float amax = float(read_source_number(arguments.string("--amax"), SourceType::f32).value);
-  if (amax < 0) throw UsageError("--amax: a largest magnitude is 0 or more");
-  return amax;
+// Throws where one of the options is given.
+void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options, std::string_view belongs_to) {
+  for (const std::string_view option : options)
+    if (arguments.has(option)) throw UsageError(fmt::format("{} goes with {}", option, belongs_to));
 }
 
 SourceType source_type_of(const Arguments& arguments) {
@@ -70,14 +68,6 @@ std::vector<float> block_of_values(const Arguments& arguments, const Recipe& rec
   return block;
 }
 
-// The largest magnitude of a tensor as the recipe takes it.
-float largest_of(const Tensor& tensor, int recipe_id) {
-  float amax = 0;
-  for_each_chunk<float>(tensor, 1,
-                        [&](uint64_t, std::span<const float> x) { amax = largest_magnitude(recipe_id, amax, x); });
-  return amax;
-}
-
 // A block of the recipe, and what its tensor tells of it.
 struct Block {
   std::vector<float> x;
@@ -95,9 +85,9 @@ Block block_of_tensor(const Arguments& arguments, int recipe_id) {
   const uint64_t size = uint64_t(recipe.block), blocks = tensor.elements() / size;
   if (blocks == 0) throw InputError(where(tensor), "has no elements");
   const uint64_t number = arguments.unsigned_integer("--block", 0, blocks - 1);
-  Block block{.x = std::vector<float>(size), .amax = amax_of(arguments), .origin = {}};
+  Progress silent("explain", tensor.elements(), ProgressUnit::elements, ProgressMode::none);
+  Block block{.x = std::vector<float>(size), .amax = amax_of(arguments, recipe_id, tensor, 1, silent), .origin = {}};
   load_elements<float>(tensor.dtype, tensor.bytes.data(), number * size, block.x);
-  if (!block.amax) block.amax = largest_of(tensor, recipe_id);
   block.origin = fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks, tensor.name,
                              tensor.file, number * size);
   return block;
@@ -105,12 +95,15 @@ Block block_of_tensor(const Arguments& arguments, int recipe_id) {
 
 Block block_of(const Arguments& arguments, int recipe_id) {
   if (arguments.has("--block")) return block_of_tensor(arguments, recipe_id);
-  return {.x = block_of_values(arguments, kRecipes[std::size_t(recipe_id)]), .amax = amax_of(arguments), .origin = {}};
+  Block block{.x = block_of_values(arguments, kRecipes[std::size_t(recipe_id)]), .amax = {}, .origin = {}};
+  if (arguments.has("--amax")) block.amax = float(arguments.number("--amax"));
+  return block;
 }
 
 void explain_recipe(const Arguments& arguments) {
   const std::vector<int> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: explain walks through one recipe");
+  check_amax(arguments, recipes);
   const Block block = block_of(arguments, recipes[0]);
   const BlockExplanation explanation = explain_block(block.x, recipes[0], block.amax);
   if (arguments.flag("--json")) {
@@ -123,12 +116,15 @@ void explain_recipe(const Arguments& arguments) {
 }
 
 ExitCode run(const Arguments& arguments) {
-  if (arguments.has("--block") && !arguments.has("--recipe")) throw UsageError("--block is for a block of --recipe");
   if (arguments.has("--format") == arguments.has("--recipe"))
     throw UsageError("one of --format and --recipe is needed: a value into a format, or a block through a recipe?");
+  if (!arguments.has("--block")) refuse(arguments, {"--dtype"}, "--block");
   if (arguments.has("--format")) {
+    refuse(arguments, {"--amax", "--block"}, "--recipe");
     explain_values(arguments);
   } else {
+    refuse(arguments, {"--random-bits"}, "--format");
+    if (arguments.has("--block")) refuse(arguments, {"--as"}, "values");
     explain_recipe(arguments);
   }
   return ExitCode::good;

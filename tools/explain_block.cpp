@@ -83,6 +83,7 @@ bool is_tie(const Format& f, const Element& element) {
 std::string note_of(const Format& f, const Element& element) {
   const float value = decode(f, element.code);
   if (std::isnan(element.x)) return std::isnan(value) ? "NaN" : "NaN became a number";
+  if (std::isnan(element.scaled)) return "no number times the multiplier";
   if (std::fabs(element.scaled) > max_value(f)) {
     return std::isfinite(value) ? fmt::format("saturated at {}", decimal(value)) : "overflowed";
   }
@@ -90,6 +91,8 @@ std::string note_of(const Format& f, const Element& element) {
   if (is_tie(f, element)) return "tie";
   return "";
 }
+
+std::string shown(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.6g}", x); }
 
 Facts element_facts(const Walk& walk, std::size_t position) {
   const Format& f = element_of(walk.recipe).format;
@@ -101,7 +104,7 @@ Facts element_facts(const Walk& walk, std::size_t position) {
   facts.emplace_back("fields", fields_text(f, element.code));
   facts.push_back(number_fact("c", decode(f, element.code)));
   if (has_scale(walk.recipe)) facts.push_back(number_fact("q", element.decoded));
-  facts.emplace_back("error", error, fmt::format("{:.6g}", error));
+  facts.emplace_back("error", error, shown(error));
   facts.emplace_back("note", note_of(f, element));
   return facts;
 }
@@ -117,7 +120,6 @@ Facts summary_of(const std::vector<Element>& elements) {
     product += x * q;
   }
   const double rel_mse = squared_error / squared_value;
-  const auto shown = [](double x) { return std::isnan(x) ? "nan" : fmt::format("{:.6g}", x); };
   return {{"rel_mse", rel_mse, shown(rel_mse)},
           {"sqnr_db", -10 * std::log10(rel_mse), shown(-10 * std::log10(rel_mse))},
           {"shrinkage", 1 - product / squared_value, shown(1 - product / squared_value)}};

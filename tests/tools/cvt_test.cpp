@@ -357,6 +357,16 @@ TEST_F(Cvt, DoesNotFloodTheScreen) {
   expect_failure(run_halfulp({"cvt", "cvt.rn.bf16.f32", folder_ / "in.npy"}), 2, {"65 elements", "-o OUT.npy"});
 }
 
+TEST_F(Cvt, RefusesToWriteAnotherKindOfFile) {
+  write_file(folder_ / "in.npy", one<float>("<f4", 1));
+  expect_failure(run_halfulp({"cvt", "cvt.rn.bf16.f32", folder_ / "in.npy", "-o", folder_ / "out.safetensors"}), 2,
+                 {".npy"});
+}
+
+TEST_F(Cvt, RefusesToPrintAndWrite) {
+  expect_failure(convert("cvt.rn.bf16.f32", one<float>("<f4", 1), {"--json"}), 2, {"--json", "-o"});
+}
+
 TEST_F(Cvt, FailsOnAFullDisk) {
   write_file(folder_ / "in.npy", npy_vector("<f4", std::vector<float>(1000, 1)));
   expect_failure(run_halfulp({"cvt", "cvt.rn.bf16.f32", folder_ / "in.npy", "-o", "/dev/full"}), 4, {"/dev/full"});

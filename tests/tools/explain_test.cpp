@@ -203,6 +203,17 @@ TEST(Explain, RefusesABlockOfAnotherSize) {
   expect_failure(run_halfulp({"explain", "1", "2", "3", "-r", "nvfp4/te"}), {"blocks of 16", "3 values"});
 }
 
+TEST(Explain, RefusesAnAmaxWhereNoTensorScaleIs) {
+  std::vector<std::string> words{"explain", "-r", "mxfp8/te", "--amax", "3"};
+  words.insert(words.end(), 32, "1");
+  expect_failure(run_halfulp(words), {"--amax"});
+}
+
+TEST(Explain, RefusesAnOptionOfTheOtherKind) {
+  expect_failure(run_halfulp({"explain", "1", "-f", "e2m1", "--amax", "3"}), {"--amax", "--recipe"});
+  expect_failure(run_halfulp({"explain", "1", "-r", "bf16", "--random-bits", "3"}), {"--random-bits", "--format"});
+}
+
 TEST(Explain, NeedsAFormatOrARecipe) { expect_failure(run_halfulp({"explain", "1"}), {"--format", "--recipe"}); }
 
 TEST(Explain, SuggestsAFormat) {
