@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <memory>
+#include <optional>
 
 #include "emulation/blocks/quantize.h"
 #include "emulation/chunks.h"

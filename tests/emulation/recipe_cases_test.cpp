@@ -136,12 +136,23 @@ TEST_P(NvfpBlock, HasThePublishersCodes) {
 
 INSTANTIATE_TEST_SUITE_P(Spec, NvfpBlock, testing::ValuesIn(kNvfpBlocks), id_of<NvfpBlockCase>);
 
-// amax * (S_enc * (1/6)) and (amax / 6) * S_enc differ here.
-TEST(Spec, T108_NvfpScaleMultipliesByTheProductOfTheTensorScaleAndASixth) {
+// The block scale of nvfp4/te where block and tensor have these largest magnitudes, BF16 codes.
+BlockScale nvfp4_scale(uint32_t block_amax, uint32_t tensor_amax) {
   constexpr int kRecipe = find_recipe("nvfp4/te");
   const auto bf16 = [](uint32_t code) { return bit_cast<float>(code << 16); };
-  const BlockScale scale = block_scale<kRecipe>(bf16(0x3c43), tensor_scale_of(kRecipe, bf16(0x3f82)));
+  return block_scale<kRecipe>(bf16(block_amax), tensor_scale_of(kRecipe, bf16(tensor_amax)));
+}
+
+// (amax / 6) * S_enc would be 40a80000 and byte 4a.
+TEST(Spec, T108_NvfpScaleIsNotASixthTimesTheTensorScale) {
+  const BlockScale scale = nvfp4_scale(0x3c43, 0x3f82);
   EXPECT_EQ(std::pair(bits(scale.unrounded), scale.code), std::pair(0x40a8'0001u, 0x4bu));
+}
+
+// (amax * S_enc) * (1/6) would be byte 46. Found with the program of tests/oracle/recipes_numpy.py.
+TEST(Spec, NvfpScaleMultipliesTheTensorScaleByASixthFirst) {
+  const BlockScale scale = nvfp4_scale(0x3c11, 0x3f8c);
+  EXPECT_EQ(std::pair(bits(scale.unrounded), scale.code), std::pair(0x4068'0001u, 0x47u));
 }
 
 // The scale byte by the block's largest magnitude, for OCP's floor and for TransformerEngine.

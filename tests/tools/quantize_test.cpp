@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
@@ -169,6 +171,18 @@ TEST(QuantizeVerb, OutputMayReplaceTheInput) {
   quantized(input, "nvfp4/te", folder / "q");
   quantized(input, "nvfp4/te", input);
   EXPECT_EQ(read_file(input), read_file(folder / "q"));
+}
+
+// 256 MiB of zeros; the program holds a few chunks of them at a time.
+TEST(QuantizeVerb, MemoryIsBoundedByTheChunksNotByTheFile) {
+  const TemporaryDirectory folder;
+  const std::string header = R"({"w":{"dtype":"BF16","shape":[131072,1024],"data_offsets":[0,268435456]}} )";
+  write_file(folder / "big", std::string(1, char(header.size())) + std::string(7, '\0') + header);
+  std::filesystem::resize_file(folder / "big", 8 + header.size() + (std::uintmax_t{256} << 20));
+  quantized(folder / "big", "mxfp8/te", folder / "q");
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  EXPECT_LT(usage.ru_maxrss / 1024, 128) << "MiB";
 }
 
 TEST(QuantizeVerb, RefusesTwoTensorsOfOneName) {
