@@ -5,7 +5,8 @@
 #error "halfulp models arithmetic to the bit: it cannot be compiled with fast-math"
 #endif
 
-// The attribute makes a row's constants fold: left to itself GCC keeps the larger functions apart and computes them anew.
+// The attribute makes a row's constants fold: left to itself GCC keeps the larger functions apart and computes the
+// constants anew.
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__
 #else

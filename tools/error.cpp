@@ -37,6 +37,7 @@ constexpr std::string_view kNotes =
   codes           entropy (Miller-Madow), codes used, share at the largest magnitude
   se              standard errors over clusters (blocks; 32 elements for a recipe without blocks), delta method
   ci95            Wilson intervals of the shares
+A value whose block has a scale of zero is beyond that block's range and comes back as zero: clipped and dead_zone.
 Elements that are not finite, or come back so, are counted (nonfinite_in, nonfinite_out) and left out of the sums.
 A tensor that a recipe cannot take (no numbers, a row that is not whole blocks) is listed as skipped. The last rows,
 (all), are over the tensors that every recipe takes. rate_bits, residual and max_abs_error are in the CSV and the
@@ -183,6 +184,12 @@ void report_skipped(const Json& skipped) {
                names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", reason);
 }
 
+// Refuses a metric that there is not before the work, not after it.
+void check_metrics(const Arguments& arguments, const std::vector<int>& recipes) {
+  for (const std::string& text : arguments.list("--fail-on"))
+    for (const int id : recipes) fails(parse_threshold(text), ErrorSums(id, ErrorDetail::summary).figures());
+}
+
 ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
   ExitCode code = ExitCode::good;
   for (const std::string& text : arguments.list("--fail-on")) {
@@ -201,7 +208,7 @@ ExitCode run(const Arguments& arguments) {
   check_device(arguments);
   const std::vector<int> recipes = recipes_of(arguments);
   check_amax(arguments, recipes);
-  for (const std::string& text : arguments.list("--fail-on")) parse_threshold(text);
+  check_metrics(arguments, recipes);
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
   const Json body = measure(arguments, tensors, recipes);
 

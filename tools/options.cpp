@@ -17,7 +17,7 @@ constexpr Option kOptions[] = {
     {.names = "--format,-f", .value_name = "NAME",
      .help = "a number format; 'halfulp formats' lists them", .group = "What"},
     {.names = "--amax", .value_name = "X",
-     .help = "largest magnitude for the tensor scale, instead of the tensor's own", .group = "What"},
+     .help = "largest magnitude for the tensor scale, instead of the tensor's own; rounded to FP32", .group = "What"},
     {.names = "--as", .value_name = "TYPE",
      .help = "type that values are read as: f32, f64, f16 or bf16", .group = "What", .default_value = "f32"},
     {.names = "--random-bits", .value_name = "N",
