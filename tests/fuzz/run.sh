@@ -18,7 +18,7 @@ echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long)
 "$compiler" -fsanitize=fuzzer,address,undefined "$build/probe.cpp" -o "$build/probe" 2>"$build/probe.log" ||
   skip "$compiler cannot link -fsanitize=fuzzer,address,undefined; see $build/probe.log"
 
-cmake -S "$root" -B "$build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug -DHALFULP_FUZZ=ON \
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug -DHALFULP_FUZZ=ON \
   -DHALFULP_CUDA=OFF -DHALFULP_BENCH=OFF -DHALFULP_INSTALL=OFF >"$build/configure.log" || {
   cat "$build/configure.log"
   exit 1
