@@ -9,7 +9,8 @@
 namespace halfulp {
 namespace {
 
-// The catalog position of the format whose codes a dtype stores; -1 if there is none.
+// The catalog position of the format whose codes a dtype stores, the first of them (F8_E4M3 is e4m3, not ue4m3); -1 if
+// there is none.
 int format_of_dtype(Dtype dtype) {
   for (std::size_t id = 0; id < kFormats.size(); ++id)
     if (kFormats[id].dtype == row(dtype).name) return int(id);

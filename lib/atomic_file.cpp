@@ -78,10 +78,16 @@ std::optional<int> inherited_descriptor(std::string_view path) {
   return std::nullopt;
 }
 
+// Of the target's name in the temporary one, so that this one is not too long where that one is not (255 bytes).
+constexpr size_t kLongestStem = 200;
+
+// What is to be written: a link's target, which need not exist. A loop is left to fail when it is opened.
 std::string follow_links(const std::string& path) {
-  std::error_code missing;
-  const fs::path followed = fs::canonical(path, missing);
-  return missing ? path : followed.string();
+  fs::path followed = path;
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(followed, error)); ++links)
+    followed = followed.parent_path() / fs::read_symlink(followed, error);
+  return followed.string();
 }
 
 bool write_all(int descriptor, std::span<const std::byte> bytes, std::optional<uint64_t> offset) {
@@ -106,9 +112,13 @@ void remove_unfinished_files() noexcept {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(follow_links(path)) {
+  if (path.empty()) throw UsageError("the output file has no name");
+  if (path == "-") throw UsageError("the output file '-' would be called so; to write to stdout say /dev/stdout");
   if (const auto inherited = inherited_descriptor(path)) {
     descriptor_ = ::fcntl(*inherited, F_DUPFD_CLOEXEC, 0);
     check(descriptor_ >= 0, "cannot be opened");
+    if (::fcntl(descriptor_, F_GETFL) & O_APPEND)
+      throw EnvironmentError(path_ + ": is open for appending, where pieces cannot be put in their places; use '>'");
     const off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
     base_ = position < 0 ? 0 : uint64_t(position);
     return;
@@ -137,7 +147,8 @@ void AtomicFile::open_beside() {
   const fs::path target = target_;
   do {
     if (slot_ >= 0) disarm(slot_);
-    const std::string name = fmt::format(".{}.halfulp-{}", target.filename().string(), random_suffix());
+    const std::string stem = target.filename().string().substr(0, kLongestStem);
+    const std::string name = fmt::format(".{}.halfulp-{}", stem, random_suffix());
     temporary_ = (target.parent_path() / name).string();
     slot_ = arm(temporary_);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -153,6 +164,7 @@ void AtomicFile::check(bool good, const char* action) const {
   if (good) return;
   const int error = errno;
   std::string next = ".";
+  if (error == EFBIG) next = ". Raise the limit on file sizes (ulimit -f).";
   if (error == ENOSPC || error == EDQUOT) next = ". Free some space, or write to another directory.";
   if (error == ENOENT) next = ". Make the directory first, or correct the path.";
   if (error == ESPIPE) next = ". A pipe takes bytes in order only: write to a file.";

@@ -1,5 +1,5 @@
 #pragma once
-// An output file that appears whole or not at all. Devices and pipes are written directly.
+// An output file that appears whole or not at all. A device is written directly; a pipe too, but in order only.
 
 #include <cstddef>
 #include <cstdint>

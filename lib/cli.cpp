@@ -432,7 +432,7 @@ int run_program(const Program& program, int argc, const char* const* argv, std::
     err << command << ": " << printable(error.what(), "\n") << "\ntry '" << command << " --help'\n";
     code = error.code();
   } catch (const Error& error) {
-    err << command << ": " << printable(error.what(), "\n") << '\n';
+    err << command << ": " << printable(error.what()) << '\n';
     code = error.code();
   } catch (const std::bad_alloc&) {
     err << command << ": out of memory\n";

@@ -105,8 +105,11 @@ void throw_if_interrupted() {
 void install_interrupt_handler() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup and background jobs ignore some
+  }
 }
 
 }  // namespace halfulp

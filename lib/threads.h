@@ -21,7 +21,8 @@ void clear_interrupt();
 // For long work outside parallel_for: throws Error with ExitCode::interrupted once an interrupt was requested.
 void throw_if_interrupted();
 
-// SIGINT and SIGTERM request an interrupt; a second one ends the process at once, leaving no unfinished output file.
+// SIGINT, SIGTERM and SIGHUP, unless they are ignored, request an interrupt; a second one ends the process at once,
+// leaving no unfinished output file.
 void install_interrupt_handler();
 
 }  // namespace halfulp

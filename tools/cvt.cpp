@@ -207,7 +207,7 @@ std::vector<std::byte> bytes_of(std::span<const uint32_t> results, int bits) {
 }
 
 void write(const Arguments& arguments, const Job& job) {
-  if (arguments.flag("--json") || arguments.flag("--csv"))
+  if (output_mode_of(arguments) != OutputMode::text)
     throw UsageError("--json and --csv are for printing; with -o the result is a .npy file");
   if (arguments.path("--output").extension() == ".safetensors")
     throw UsageError("--output: cvt writes .npy files, not .safetensors");
@@ -255,19 +255,21 @@ void print(const Arguments& arguments, const Job& job) {
     throw UsageError(fmt::format("{} elements are more than fit on a screen ({}); give -o OUT.npy",
                                  job.input.elements(), kMostShown));
   }
+  const OutputMode mode = output_mode_of(arguments);
   const std::vector<Facts> rows = job.packing == Packing::destination ? register_rows(job) : element_rows(job);
-  if (arguments.flag("--json")) {
+  if (mode == OutputMode::json) {
     const Json body = {{"instruction", arguments.positional("INSTRUCTION")}, {"results", to_json(rows)}};
     std::cout << dump_result("cvt", body);
   } else if (rows.empty()) {
     std::cout << "no elements\n";
   } else {
-    std::cout << (arguments.flag("--csv") ? to_csv(to_table(rows)) : to_text(to_table(rows), color_of(arguments)));
+    std::cout << (mode == OutputMode::csv ? to_csv(to_table(rows)) : to_text(to_table(rows), color_of(arguments)));
   }
 }
 
 ExitCode run(const Arguments& arguments) {
   check_device(arguments);
+  color_of(arguments);  // refuses what is no colour before the work
   const Job job = job_of(arguments);
   if (arguments.has("--output")) {
     write(arguments, job);

@@ -58,6 +58,8 @@ class QuantizedFile {
     if (value(kFormatKey) != kFormatVersion)
       fail("", fmt::format("was not written by 'halfulp quantize': its metadata has no {} = {}", kFormatKey,
                            kFormatVersion));
+    if (metadata_.contains(kAxisKey) && value(kAxisKey) != "-1")
+      fail("", fmt::format("its blocks lie along axis '{}'; only the last, '-1', is known", value(kAxisKey)));
   }
 
   // The tensors that have codes, in the order of their names.

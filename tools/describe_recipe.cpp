@@ -12,7 +12,7 @@ std::string_view rule_text(ScaleRule rule) {
   switch (rule) {
     case ScaleRule::none: return "none: every element is converted by itself";
     case ScaleRule::mx_floor: return "a power of two, from the exponent of the block's largest magnitude, rounded down";
-    case ScaleRule::mx_round_up: return "a power of two, rounded up, so that nothing finite clips";
+    case ScaleRule::mx_round_up: return "a power of two, rounded up, so that the block's largest magnitude fits";
     case ScaleRule::nvfp4_encode: return "E4M3, from the block's largest magnitude and the tensor's scale";
   }
   return "";

@@ -13,6 +13,7 @@
 #include "emulation/chunks.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/notice.h"
 #include "lib/table.h"
 #include "lib/threshold.h"
 #include "tools/inputs.h"
@@ -25,6 +26,7 @@ namespace {
 constexpr std::string_view kNotes =
     R"(Figures, x being a value, q what comes back from its code, and e = q - x:
   rel_mse         sum e^2 / sum x^2
+                  (of zeros 0, and sqnr_db infinite: they come back exactly)
   sqnr_db         -10 log10 rel_mse;  rate_bits  -1/2 log2 rel_mse
   shrinkage       1 - sum x q / sum x^2: positive where the recipe makes values smaller on the whole
   residual        rel_mse - shrinkage^2: what is left of rel_mse when values are scaled back
@@ -39,6 +41,8 @@ constexpr std::string_view kNotes =
   ci95            Wilson intervals of the shares
 A value whose block has a scale of zero is beyond that block's range and comes back as zero: clipped and dead_zone.
 Elements that are not finite, or come back so, are counted (nonfinite_in, nonfinite_out) and left out of the sums.
+Sums are of FP64 numbers: of F64 values beyond about 1e154 and 1e-154 the squares overflow and vanish.
+--fail-on passes over a figure that a recipe does not have (scale_min of bf16), and fails on one that is NaN.
 A tensor that a recipe cannot take (no numbers, a row that is not whole blocks) is listed as skipped. The last rows,
 (all), are over the tensors that every recipe takes. rate_bits, residual and max_abs_error are in the CSV and the
 JSON, whose other figures are under 'by_sign', 'ci95', 'codes', 'crest', 'scales'.)";
@@ -180,8 +184,8 @@ void report_skipped(const Json& skipped) {
   for (const Json& json : skipped)
     tensors[json.at("reason").get<std::string>()].push_back(json.at("tensor").get<std::string>());
   for (const auto& [reason, names] : tensors)
-    fmt::print(stderr, "halfulp: skipped {}{}: {}\n", names.front(),
-               names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", reason);
+    notice(fmt::format("skipped {}{}: {}", names.front(),
+                       names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", reason));
 }
 
 // Refuses a metric that there is not before the work, not after it.
@@ -195,9 +199,11 @@ ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
   for (const std::string& text : arguments.list("--fail-on")) {
     const Threshold threshold = parse_threshold(text);
     for (const Json& json : results) {
-      if (!fails(threshold, json)) continue;
-      fmt::print(stderr, "halfulp: {} under {}: {} is {}, and --fail-on '{}'\n", json.at("tensor").get<std::string>(),
-                 json.at("recipe").get<std::string>(), threshold.metric, json.at(threshold.metric).dump(), text);
+      const Json& value = json.at(threshold.metric);
+      if (value.is_null() || !fails(threshold, json)) continue;  // null: a figure that the recipe does not have
+      notice(fmt::format("{} under {}: {} is {}, and --fail-on '{}'", json.at("tensor").get<std::string>(),
+                         json.at("recipe").get<std::string>(), threshold.metric, shortest_decimal(to_double(value)),
+                         text));
       code = ExitCode::check_failed;
     }
   }
@@ -206,6 +212,9 @@ ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
 
 ExitCode run(const Arguments& arguments) {
   check_device(arguments);
+  const OutputMode mode = output_mode_of(arguments);
+  const Color color = color_of(arguments);
+  if (arguments.flag("--detail") && mode != OutputMode::json) throw UsageError("--detail adds to --json only");
   const std::vector<int> recipes = recipes_of(arguments);
   check_amax(arguments, recipes);
   check_metrics(arguments, recipes);
@@ -215,11 +224,10 @@ ExitCode run(const Arguments& arguments) {
   if (body.at("results").empty())
     throw InputError(where(tensors.front()), body.at("skipped").front().at("reason").get<std::string>());
   report_skipped(body.at("skipped"));
-  if (arguments.flag("--json")) {
-    std::cout << dump_result("error", body);
-  } else {
-    std::cout << (arguments.flag("--csv") ? to_csv(table_of(body, Shown::csv))
-                                          : to_text(table_of(body, Shown::always), color_of(arguments)));
+  switch (mode) {
+    case OutputMode::json: std::cout << dump_result("error", body); break;
+    case OutputMode::csv: std::cout << to_csv(table_of(body, Shown::csv)); break;
+    case OutputMode::text: std::cout << to_text(table_of(body, Shown::always), color); break;
   }
   return check_thresholds(arguments, body.at("results"));
 }

@@ -7,6 +7,7 @@
 #include "emulation/blocks/quantize.h"
 #include "emulation/chunks.h"
 #include "lib/error.h"
+#include "lib/utf8.h"
 #include "tools/explain_block.h"
 #include "tools/explain_value.h"
 #include "tools/inputs.h"
@@ -88,15 +89,15 @@ Block block_of_tensor(const Arguments& arguments, int recipe_id) {
   Progress silent("explain", tensor.elements(), ProgressUnit::elements, ProgressMode::none);
   Block block{.x = std::vector<float>(size), .amax = amax_of(arguments, recipe_id, tensor, 1, silent), .origin = {}};
   load_elements<float>(tensor.dtype, tensor.bytes.data(), number * size, block.x);
-  block.origin = fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks, tensor.name,
-                             tensor.file, number * size);
+  block.origin = fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks,
+                             printable(tensor.name), printable(tensor.file), number * size);
   return block;
 }
 
 Block block_of(const Arguments& arguments, int recipe_id) {
   if (arguments.has("--block")) return block_of_tensor(arguments, recipe_id);
   Block block{.x = block_of_values(arguments, kRecipes[std::size_t(recipe_id)]), .amax = {}, .origin = {}};
-  if (arguments.has("--amax")) block.amax = float(arguments.number("--amax"));
+  if (arguments.has("--amax")) block.amax = given_amax(arguments);
   return block;
 }
 

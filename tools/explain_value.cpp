@@ -343,6 +343,12 @@ std::vector<Facts> negative_policies(const Format& f, const Unpacked& u) {
   return rows;
 }
 
+// Whether the tie between the largest finite value and the one that would be next goes to the largest.
+bool tie_stays_in_range(const Question& q) {
+  const Policy policy = policy_of(Rounding::nearest_even, Overflow::to_special);
+  return encode(q.f, policy, midpoint_above(q.f, q.f.max_code())) == q.f.max_code();
+}
+
 std::string place_remark(const Question& q, std::string_view name) {
   const std::string max = decimal(q.signed_value(magnitude_value(q.f, q.f.max_code())));
   switch (q.place.kind) {
@@ -353,8 +359,9 @@ std::string place_remark(const Question& q, std::string_view name) {
     case Place::Kind::beyond:
       return fmt::format(
           "Beyond {}, the largest finite value of {}. The next one would be {}; nearest-even leaves the "
-          "range at {}.",
-          max, name, q.upper_text(), decimal(q.signed_value(midpoint_above(q.f, q.place.lower))));
+          "range {} {}.",
+          max, name, q.upper_text(), tie_stays_in_range(q) ? "beyond" : "at",
+          decimal(q.signed_value(midpoint_above(q.f, q.f.max_code()))));
     case Place::Kind::between: break;
   }
   if (q.upper_exists()) return "";

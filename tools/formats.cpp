@@ -25,17 +25,10 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-enum class Printing { text, csv, json };
-
-Printing printing_of(const Arguments& arguments) {
-  if (arguments.flag("--json")) return Printing::json;
-  return arguments.flag("--csv") ? Printing::csv : Printing::text;
-}
-
 // Tables under their titles; CSV without titles. A blank line lies between two.
 std::string titled(std::string_view title, const std::vector<Facts>& rows, const Arguments& arguments) {
   const Table table = to_table(rows);
-  if (printing_of(arguments) == Printing::csv) return to_csv(table);
+  if (output_mode_of(arguments) == OutputMode::csv) return to_csv(table);
   return fmt::format("{}:\n{}", title, to_text(table, color_of(arguments)));
 }
 
@@ -47,7 +40,7 @@ std::string list(const std::vector<Catalog>& shown, const Arguments& arguments) 
     text += text.empty() ? "" : "\n";
     text += titled(catalog.title, catalog.list(), arguments);
   }
-  return printing_of(arguments) == Printing::json ? dump_result("formats", body) : text;
+  return output_mode_of(arguments) == OutputMode::json ? dump_result("formats", body) : text;
 }
 
 Json to_json(const Catalog& catalog, const Description& description) {
@@ -58,7 +51,7 @@ Json to_json(const Catalog& catalog, const Description& description) {
 }
 
 std::string to_text(const Description& description, const Arguments& arguments) {
-  const bool csv = printing_of(arguments) == Printing::csv;
+  const bool csv = output_mode_of(arguments) == OutputMode::csv;
   std::string text =
       csv ? to_csv(to_table({description.facts})) : description.title + '\n' + to_lines(description.facts);
   for (const Description::Section& section : description.sections)
@@ -76,7 +69,7 @@ std::string describe(std::string_view name, const std::vector<Catalog>& found, c
     text += text.empty() ? "" : "\n";
     text += to_text(description, arguments);
   }
-  return printing_of(arguments) == Printing::json ? dump_result("formats", body) : text;
+  return output_mode_of(arguments) == OutputMode::json ? dump_result("formats", body) : text;
 }
 
 UsageError unknown(std::string_view name) {

@@ -8,18 +8,13 @@
 #include "emulation/chunks.h"
 #include "lib/error.h"
 #include "lib/glob.h"
+#include "tools/source_number.h"
 
 namespace halfulp {
 namespace {
 
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
-}
-
-float given_amax(const Arguments& arguments) {
-  const double amax = arguments.number("--amax");
-  if (!(amax >= 0)) throw UsageError("--amax: a largest magnitude is 0 or more");
-  return float(amax);
 }
 
 OpenOptions open_options(const Arguments& arguments) {
@@ -61,6 +56,15 @@ Tensor open_input(const Arguments& arguments, const std::string& spec) {
 }
 
 Where where(const Tensor& tensor) { return {.file = tensor.file, .tensor = tensor.name, .byte = std::nullopt}; }
+
+float given_amax(const Arguments& arguments) {
+  const SourceNumber amax = read_source_number(arguments.string("--amax"), SourceType::f32);
+  if (!(amax.value >= 0)) throw UsageError("--amax: a largest magnitude is 0 or more");
+  const double written = arguments.number("--amax");
+  if (std::isinf(amax.value) != std::isinf(written) || (amax.value == 0) != (written == 0))
+    throw UsageError("--amax: " + amax.text + " is beyond the range of FP32");
+  return float(amax.value);
+}
 
 void check_amax(const Arguments& arguments, const std::vector<int>& recipe_ids) {
   if (!arguments.has("--amax")) return;

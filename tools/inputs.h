@@ -23,6 +23,7 @@ Tensor open_input(const Arguments& arguments, const std::string& spec);
 Where where(const Tensor& tensor);
 
 // Throws UsageError where --amax is given and is no FP32 magnitude, or none of the recipes has a tensor scale.
+float given_amax(const Arguments& arguments);
 void check_amax(const Arguments& arguments, const std::vector<int>& recipe_ids);
 
 // The tensor's largest magnitude as the recipe takes it: --amax, else read from the tensor.

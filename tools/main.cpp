@@ -2,14 +2,14 @@
 
 #include <iostream>
 
-#include "lib/threads.h"
+#include "lib/process.h"
 #include "tools/halfulp_version.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
 
 int main(int argc, char** argv) {
   using namespace halfulp;
-  install_interrupt_handler();
+  prepare_process();
   const Verb verbs[] = {
       formats_verb(), explain_verb(), cvt_verb(), quantize_verb(), dequantize_verb(), error_verb(),
   };

@@ -29,9 +29,9 @@ constexpr Option kOptions[] = {
     {.names = "--block", .value_name = "N",
      .help = "number of the block in the tensor, in the order of its elements, from 0", .group = "What"},
     {.names = "--include", .value_name = "GLOB",
-     .help = "only tensors whose name matches; repeatable", .group = "What"},
+     .help = "only tensors whose name matches; repeatable, or separated by commas", .group = "What"},
     {.names = "--exclude", .value_name = "GLOB",
-     .help = "no tensors whose name matches; repeatable", .group = "What"},
+     .help = "no tensors whose name matches; repeatable, or separated by commas", .group = "What"},
     {.names = "--dtype", .value_name = "DTYPE",
      .help = "what the elements of a .npy file without a number type are (BF16, F8_E4M3, ...)", .group = "What"},
     // Where it goes.
@@ -43,7 +43,7 @@ constexpr Option kOptions[] = {
     {.names = "--csv", .help = "print the result as CSV", .group = "Output"},
     {.names = "--detail", .help = "add what a table has no room for to the JSON", .group = "Output"},
     {.names = "--fail-on", .value_name = "TEST",
-     .help = "exit with 1 if a result passes the test, such as 'sqnr_db<20'; repeatable", .group = "Output"},
+     .help = "exit with 1 if any result is so, such as 'sqnr_db<20'; repeatable", .group = "Output"},
     {.names = "--color", .value_name = "WHEN",
      .help = "auto, always or never", .group = "Output", .default_value = "auto"},
     // How it runs. None of these changes a result.
@@ -80,6 +80,12 @@ Color color_of(const Arguments& arguments) {
   const std::string when = arguments.choice("--color", {"auto", "always", "never"});
   if (when == "auto") return color_for(STDOUT_FILENO);
   return when == "always" ? Color::on : Color::off;
+}
+
+OutputMode output_mode_of(const Arguments& arguments) {
+  const bool json = arguments.flag("--json"), csv = arguments.flag("--csv");
+  if (json && csv) throw UsageError("--json and --csv: the result is one or the other");
+  return json ? OutputMode::json : csv ? OutputMode::csv : OutputMode::text;
 }
 
 void check_device(const Arguments& arguments) {

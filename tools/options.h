@@ -19,6 +19,10 @@ ProgressMode progress_of(const Arguments& arguments);
 // --color, NO_COLOR and whether stdout is a terminal.
 Color color_of(const Arguments& arguments);
 
+enum class OutputMode { text, json, csv };
+// --json and --csv, which exclude each other.
+OutputMode output_mode_of(const Arguments& arguments);
+
 // --device: throws EnvironmentError unless this build has that device.
 void check_device(const Arguments& arguments);
 

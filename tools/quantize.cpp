@@ -12,6 +12,7 @@
 #include "emulation/chunks.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/notice.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/quantized.h"
@@ -105,14 +106,17 @@ ExitCode run(const Arguments& arguments) {
     work += tensor.elements() * uint64_t(passes(arguments, recipes.front()));
   }
   SafetensorsWriter writer(output, specs, metadata_of(recipe, tensors));
-  Progress progress("quantize", work, ProgressUnit::elements, progress_of(arguments));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const uint64_t nonfinite = quantize_tensor(arguments, recipes.front(), tensors[i], first[i], writer, progress);
-    if (nonfinite)
-      fmt::print(stderr, "halfulp: {}: tensor '{}' has {} elements that are NaN or Inf\n", tensors[i].file,
-                 tensors[i].name, nonfinite);
+  std::vector<uint64_t> nonfinite;
+  {
+    Progress progress("quantize", work, ProgressUnit::elements, progress_of(arguments));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      nonfinite.push_back(quantize_tensor(arguments, recipes.front(), tensors[i], first[i], writer, progress));
   }
   writer.commit();
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (nonfinite[i] > 0)
+      notice(fmt::format("{}: tensor '{}' has {} elements that are NaN or Inf", tensors[i].file, tensors[i].name,
+                         nonfinite[i]));
   return ExitCode::good;
 }
 

@@ -68,6 +68,16 @@ void merge_counts(std::vector<uint64_t>& into, const std::vector<uint64_t>& from
 
 std::size_t codes_of(const Format& f) { return std::size_t{1} << f.bits(); }
 
+// q - x, rounded once. A 64-bit integer may be no double; its rounding to a finite value is an integer again.
+template <class Source>
+double error_of(double q, Source x) {
+  if constexpr (std::is_integral_v<Source>) {
+    return double(static_cast<__int128>(q) - static_cast<__int128>(x));
+  } else {
+    return q - double(x);
+  }
+}
+
 }  // namespace
 
 int cluster_size(const Recipe& recipe) { return has_scale(recipe) ? recipe.block : kElementwiseCluster; }
@@ -130,24 +140,25 @@ void ErrorSums::add_cluster(const TensorScale& tensor, std::span<const Source> x
     if (!std::isfinite(value) || !std::isfinite(q)) continue;
     dead_zone_ += q == 0 && value != 0;
     values[finite] = value;
-    errors[finite++] = q - value;
+    errors[finite++] = error_of(q, input);
   }
   elements_ += x.size();
+  if (finite > 0) add_finite({values.data(), finite}, {errors.data(), finite});
+}
 
+void ErrorSums::add_finite(std::span<const double> x, std::span<const double> e) {
   std::array<double, kVariables> sums{};
-  for (std::size_t i = 0; i < finite; ++i) {
-    const double e = errors[i];
-    max_abs_error_ = std::fmax(max_abs_error_, std::fabs(e));
-    sums[squared_error] += e * e;
-    sums[squared_value] += values[i] * values[i];
-    sums[error_times_value] += e * values[i];
-    sums[error] += e;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    max_abs_error_ = std::fmax(max_abs_error_, std::fabs(e[i]));
+    sums[squared_error] += e[i] * e[i];
+    sums[squared_value] += x[i] * x[i];
+    sums[error_times_value] += e[i] * x[i];
+    sums[error] += e[i];
   }
-  sums[count] = double(finite);
-  if (finite == 0) return;
+  sums[count] = double(x.size());
   moments_.add(sums);
-  add_strata({values.data(), finite}, {errors.data(), finite});
-  if constexpr (has_scale(kRecipe)) add_crest({values.data(), finite});
+  add_strata(x, e);
+  if (!crests_.empty()) add_crest(x);
 }
 
 void ErrorSums::add_strata(std::span<const double> x, std::span<const double> e) {
@@ -219,6 +230,7 @@ Json ErrorSums::figures() const {
 }
 
 void ErrorSums::add_rounding_figures(Json& figures) const {
+  if (moments_.clusters() > 0 && moments_.sum(squared_value) == 0) return add_figures_of_zeros(figures);
   const double rel_mse = moments_.ratio(squared_error, squared_value);
   const double shrinkage = 0 - moments_.ratio(error_times_value, squared_value);  // no -0
   const double rel_mse_se = moments_.ratio_error(squared_error, squared_value);
@@ -242,6 +254,14 @@ void ErrorSums::add_rounding_figures(Json& figures) const {
       {"residual", moments_.standard_error(residual_weights, squared_value)},
       {"mean_error", moments_.ratio_error(error, count)},
   };
+}
+
+// Zeros come back exactly, in every recipe: no error, though there is nothing to relate it to.
+void ErrorSums::add_figures_of_zeros(Json& figures) const {
+  for (const char* name : {"rel_mse", "shrinkage", "residual", "mean_error"}) figures[name] = 0.0;
+  figures["sqnr_db"] = figures["rate_bits"] = HUGE_VAL;
+  for (const char* name : {"rel_mse", "shrinkage", "residual", "mean_error", "sqnr_db", "rate_bits"})
+    figures["se"][name] = 0.0;
 }
 
 void ErrorSums::add_share_figures(Json& figures) const {

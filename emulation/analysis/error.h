@@ -42,10 +42,12 @@ class ErrorSums {
 
   template <int id, class Source>
   void add_cluster(const TensorScale& tensor, std::span<const Source> x);
+  void add_finite(std::span<const double> x, std::span<const double> e);
   void add_strata(std::span<const double> x, std::span<const double> e);
   void add_crest(std::span<const double> x);
 
   void add_rounding_figures(Json& figures) const;
+  void add_figures_of_zeros(Json& figures) const;
   void add_share_figures(Json& figures) const;
   void add_scale_figures(Json& figures) const;
   void add_crest_figures(Json& figures) const;

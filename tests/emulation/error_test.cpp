@@ -415,13 +415,24 @@ TEST(Error, OfNothingIsUnknown) {
   }
 }
 
-TEST(Error, OfZerosHasNoRelativeFigureAndNoMeanError) {
+TEST(Error, OfZerosIsNone) {
   for (const Recipe& recipe : kRecipes) {
     const Json json = figures(recipe.name, std::vector<float>(64, 0));
-    EXPECT_TRUE(std::isnan(figure(json, "rel_mse"))) << recipe.name;
+    for (const char* name : {"rel_mse", "shrinkage", "residual"}) EXPECT_EQ(figure(json, name), 0) << recipe.name;
+    EXPECT_EQ(figure(json, "sqnr_db"), HUGE_VAL) << recipe.name;
+    EXPECT_EQ(to_double(json.at("se").at("rel_mse")), 0) << recipe.name;
     EXPECT_EQ(figure(json, "mean_error"), 0) << recipe.name;
     EXPECT_EQ(figure(json, "dead_zone"), 0) << recipe.name;
   }
+}
+
+// Of 2^53 + 1 FP64 knows only 2^53, where bf16 has it too.
+TEST(Error, OfIntegersBeyondFp64IsExact) {
+  ErrorSums sums(find_recipe("bf16"), ErrorDetail::summary);
+  const std::vector<int64_t> x{(int64_t{1} << 53) + 1, INT64_MAX};
+  sums.add<int64_t>({}, x);
+  EXPECT_EQ(figure(sums.figures(), "max_abs_error"), 1);
+  EXPECT_EQ(figure(sums.figures(), "mean_error"), 0);
 }
 
 TEST(Error, OfValuesThatTheRecipeHoldsIsNoneWithInfiniteSqnr) {

@@ -120,6 +120,25 @@ TEST(AtomicFile, LinkStaysALink) {
   EXPECT_EQ(read_file(directory / "real"), "new");
 }
 
+TEST(AtomicFile, LinkToNothingStaysALink) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_symlink("real", directory / "link");
+  write_whole(directory / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_EQ(read_file(directory / "real"), "new");
+}
+
+TEST(AtomicFile, LongNameIsWritten) {
+  const TemporaryDirectory directory;
+  const std::string name(255, 'n');
+  write_whole(directory / name, "new");
+  EXPECT_EQ(read_file(directory / name), "new");
+}
+
+TEST(AtomicFile, NoNameAndDashAreUsageErrors) {
+  for (const char* name : {"", "-"}) EXPECT_EQ(error_of([&] { AtomicFile file(name); }).code, ExitCode::usage);
+}
+
 TEST(AtomicFile, MissingDirectoryIsAnEnvironmentError) {
   const CaughtError error = error_of([] { AtomicFile("/nonexistent/x"); });
   EXPECT_EQ(error.code, ExitCode::environment);

@@ -119,12 +119,22 @@ TEST_F(ErrorVerb, AThresholdOnNoMetricIsAUsageError) {
   EXPECT_EQ(error({folder_ / "a.npy", "-r", "nvfp4/te", "--fail-on", "beauty<10"}).exit_code, 2);
 }
 
-TEST_F(ErrorVerb, FiguresOfZerosAreNaNWithoutASign) {
+TEST_F(ErrorVerb, ZerosHaveNoError) {
   write_file(folder_ / "z.npy", npy_file("<f4", "(4, 64)", std::string(1024, '\0')));
   const ProgramRun run = error({folder_ / "z.npy", "-r", "bf16,nvfp4/te"});
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_NE(run.out.find("nan"), std::string::npos) << run.out;
-  EXPECT_EQ(run.out.find("-nan"), std::string::npos) << run.out;
+  EXPECT_EQ(run.out.find("nan"), std::string::npos) << run.out;
+  EXPECT_EQ(error({folder_ / "z.npy", "-r", "nvfp4/te", "--fail-on", "sqnr_db<20"}).exit_code, 0);
+}
+
+TEST_F(ErrorVerb, AFigureThatARecipeDoesNotHaveFailsNoTest) {
+  EXPECT_EQ(error({folder_ / "a.npy", "-r", "bf16,nvfp4/te", "--fail-on", "scale_max>500"}).exit_code, 0);
+}
+
+TEST_F(ErrorVerb, OptionsThatMeanNothingAreRefusedBeforeTheWork) {
+  EXPECT_EQ(error({folder_ / "a.npy", "-r", "bf16", "--json", "--csv"}).exit_code, 2);
+  EXPECT_EQ(error({folder_ / "a.npy", "-r", "bf16", "--detail"}).exit_code, 2);
+  EXPECT_EQ(error({folder_ / "a.npy", "-r", "bf16", "--color", "silly"}).exit_code, 2);
 }
 
 TEST_F(ErrorVerb, NaNAndInfAreCounted) {

@@ -137,6 +137,17 @@ TEST(QuantizeVerb, RoundsTheAmaxGivenToFp32) {
   const TemporaryDirectory folder;
   quantized(small_file(folder), "nvfp4/te", folder / "q", {"--amax", "0.1"});
   EXPECT_EQ(scalar(folder / "q", "w.amax"), 0.1f);
+  // Just above the tie between 1 and the next FP32 number: by way of FP64 it would be the tie.
+  quantized(small_file(folder), "nvfp4/te", folder / "q", {"--amax", "1.00000005960464477539062500001"});
+  EXPECT_EQ(scalar(folder / "q", "w.amax"), 0x1.000002p0f);
+}
+
+TEST(QuantizeVerb, AnAmaxBeyondFp32IsRefused) {
+  const TemporaryDirectory folder;
+  for (const char* amax : {"1e300", "1e-60"})
+    EXPECT_EQ(
+        run_halfulp({"quantize", small_file(folder), "-r", "nvfp4/te", "--amax", amax, "-o", folder / "q"}).exit_code,
+        2);
 }
 
 TEST(QuantizeVerb, AnEmptyTensorHasNoCodes) {
