@@ -1,6 +1,7 @@
 #include "tools/explain_block.h"
 
 #include <cmath>
+#include <limits>
 
 #include "emulation/blocks/block.h"
 #include "emulation/blocks/quantize.h"
@@ -48,18 +49,25 @@ Walk walk_block(std::span<const float> x, std::optional<float> tensor_amax) {
 Fact number_fact(std::string_view key, float x) { return {key, Json(double(x)), decimal(x)}; }
 
 // The value of a step, its bits, and its code where it has one.
+// The value of a quantity of the tensor or of the block.
+float value_of(const Walk& walk, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::tensor_amax: return walk.tensor.amax;
+    case Quantity::tensor_encode: return walk.tensor.encode;
+    case Quantity::tensor_decode: return walk.tensor.decode;
+    case Quantity::block_amax: return walk.amax;
+    case Quantity::unrounded_scale: return walk.scale.unrounded;
+    case Quantity::scale: return decode(scale_of(walk.recipe).format, walk.scale.code);
+    case Quantity::multiplier: return walk.scale.multiplier;
+    case Quantity::code:
+    case Quantity::value: break;  // an element's
+  }
+  return std::numeric_limits<float>::quiet_NaN();
+}
+
 Facts step_facts(const Walk& walk, const RecipeStep& step) {
-  const auto value_of = [&]() -> float {
-    if (step.symbol == "A") return walk.tensor.amax;
-    if (step.symbol == "S_enc") return walk.tensor.encode;
-    if (step.symbol == "S_dec") return walk.tensor.decode;
-    if (step.symbol == "a") return walk.amax;
-    if (step.symbol == "d") return walk.scale.unrounded;
-    if (step.symbol == "s") return decode(scale_of(walk.recipe).format, walk.scale.code);
-    return walk.scale.multiplier;
-  };
-  const float value = value_of();
-  const Format* scale = step.symbol == "s" ? &scale_of(walk.recipe).format : nullptr;
+  const float value = value_of(walk, step.quantity);
+  const Format* scale = step.quantity == Quantity::scale ? &scale_of(walk.recipe).format : nullptr;
   return {{"step", step.symbol},
           number_fact("value", value),
           {"hex", hex_float(double(value))},

@@ -41,37 +41,40 @@ std::vector<RecipeStep> tensor_steps(const Recipe& r) {
   switch (r.outer) {
     case OuterScale::none: return {};
     case OuterScale::encode:
-      return {{"A", amax_text("tensor", r.amax_nan)},
-              {"S_enc", fmt::format("min({} / A, FLT_MAX), {} = {} * {}; 1 where A or the quotient is 0",
-                                    decimal(range_of(r)), decimal(range_of(r)), decimal(max_value(scale_of(r).format)),
-                                    decimal(max_value(element_of(r).format)))},
-              {"S_dec", "1 / S_enc"}};
+      return {{Quantity::tensor_amax, "A", amax_text("tensor", r.amax_nan)},
+              {Quantity::tensor_encode, "S_enc",
+               fmt::format("min({} / A, FLT_MAX), {} = {} * {}; 1 where A or the quotient is 0", decimal(range_of(r)),
+                           decimal(range_of(r)), decimal(max_value(scale_of(r).format)),
+                           decimal(max_value(element_of(r).format)))},
+              {Quantity::tensor_decode, "S_dec", "1 / S_enc"}};
   }
   return {};
 }
 
 std::vector<RecipeStep> block_steps(const Recipe& r) {
-  const RecipeStep amax{"a", amax_text("block", r.amax_nan)};
+  const RecipeStep amax{Quantity::block_amax, "a", amax_text("block", r.amax_nan)};
   switch (r.scale_rule) {
     case ScaleRule::none: return {};
     case ScaleRule::mx_floor: {
       const int emax = element_of(r).format.max_exponent();
       return {amax,
-              {"s", fmt::format("2^(floor(log2 a) - {}), at least 2^-127; NaN where a is Inf or NaN", emax)},
-              {"m", "1 / s, a power of two"}};
+              {Quantity::scale, "s",
+               fmt::format("2^(floor(log2 a) - {}), at least 2^-127; NaN where a is Inf or NaN", emax)},
+              {Quantity::multiplier, "m", "1 / s, a power of two"}};
     }
     case ScaleRule::mx_round_up: {
       constexpr Policy kUp{.rounding = Rounding::up, .overflow = Overflow::saturate};
       return {amax,
-              {"d", with_reciprocal("a * {}", max_value(element_of(r).format))},
-              {"s", conversion_text(r.scale, "d", kUp)},
-              {"m", "1 / s, a power of two"}};
+              {Quantity::unrounded_scale, "d", with_reciprocal("a * {}", max_value(element_of(r).format))},
+              {Quantity::scale, "s", conversion_text(r.scale, "d", kUp)},
+              {Quantity::multiplier, "m", "1 / s, a power of two"}};
     }
     case ScaleRule::nvfp4_encode:
       return {amax,
-              {"d", with_reciprocal("min(a * (S_enc * {}), FLT_MAX)", max_value(element_of(r).format))},
-              {"s", conversion_text(r.scale, "d", kSaturatingCast)},
-              {"m", "min(1 / (s * S_dec), FLT_MAX)"}};
+              {Quantity::unrounded_scale, "d",
+               with_reciprocal("min(a * (S_enc * {}), FLT_MAX)", max_value(element_of(r).format))},
+              {Quantity::scale, "s", conversion_text(r.scale, "d", kSaturatingCast)},
+              {Quantity::multiplier, "m", "min(1 / (s * S_dec), FLT_MAX)"}};
   }
   return {};
 }
@@ -80,7 +83,7 @@ std::vector<RecipeStep> element_steps(const Recipe& r) {
   const std::string argument = has_scale(r) ? "x * m" : "x";
   std::string decoded = has_scale(r) ? "c * s" : "c";
   if (has_outer_scale(r)) decoded = with_reciprocal("c * (s * A * {})", range_of(r));
-  return {{"c", conversion_text(r.element, argument, r.policy)}, {"q", decoded}};
+  return {{Quantity::code, "c", conversion_text(r.element, argument, r.policy)}, {Quantity::value, "q", decoded}};
 }
 
 }  // namespace halfulp

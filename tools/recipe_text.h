@@ -8,9 +8,23 @@
 
 namespace halfulp {
 
+// What a step gives a value to.
+enum class Quantity {
+  tensor_amax,
+  tensor_encode,
+  tensor_decode,
+  block_amax,
+  unrounded_scale,
+  scale,
+  multiplier,
+  code,   // of an element
+  value,  // of an element
+};
+
 // One step: SYMBOL = FORMULA. Every operation is one FP32 operation, rounded to nearest even; fl(x) is the FP32 value
 // nearest to x.
 struct RecipeStep {
+  Quantity quantity;
   std::string symbol;
   std::string formula;
 };
