@@ -79,7 +79,8 @@ def main():
     ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
     if not ptxas:
         skip("no ptxas on PATH or in /usr/local/cuda/bin")
-    rows = [describe(halfulp, row["name"]) for row in describe(halfulp)["instructions"]]
+    names = [row["name"] for row in describe(halfulp)["instructions"]]
+    rows = [row for name in names for row in describe(halfulp, name)["found"] if row["kind"] == "instruction"]
     with tempfile.TemporaryDirectory() as folder:
         assembler = Assembler(ptxas, folder)
         if assembler.isa is None or assembler.isa < CATALOG_ISA:
