@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/json.h"
@@ -19,7 +20,8 @@ struct Fact {
   Fact(std::string_view name, const std::string& words) : Fact(name, std::string_view(words)) {}
   Fact(std::string_view name, int number) : key(name), value(number), text(fmt::format("{}", number)) {}
   Fact(std::string_view name, double number);
-  Fact(std::string_view name, Json exact, std::string shown) : key(name), value(std::move(exact)), text(shown) {}
+  Fact(std::string_view name, Json exact, std::string shown)
+      : key(name), value(std::move(exact)), text(std::move(shown)) {}
 
   std::string key;  // words joined by underscores
   Json value;

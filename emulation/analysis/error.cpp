@@ -163,7 +163,7 @@ void ErrorSums::add_finite(std::span<const double> x, std::span<const double> e)
 
 void ErrorSums::add_strata(std::span<const double> x, std::span<const double> e) {
   // A cluster's sums by stratum: few, so a search through a small array is the quickest map.
-  std::array<std::pair<int, ClusterMoments<2>::Vector>, 3 * kMaxCluster> sums;
+  std::array<std::pair<int, ClusterMoments<2>::Vector>, std::size_t{3} * kMaxCluster> sums;
   std::size_t used = 0;
   const auto add = [&](StratumKind kind, int value, double error_) {
     const int key = stratum_key(kind, value);
