@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -25,19 +26,22 @@ __global__ void convert_kernel(const uint32_t* sources, const uint32_t* words, u
 
 using Kernel = void (*)(const uint32_t*, const uint32_t*, uint32_t*, uint32_t);
 
+struct CvtKernels {
+  Kernel model;
+  Kernel native;  // null where no native form is known
+  int since;      // of the native form
+};
+
 template <int id>
-constexpr Kernel kernel_of(CvtForm form) {
-  if constexpr (arch::NativeCvt<id>::since != arch::kNever) {
-    if (form == CvtForm::native) return convert_kernel<id, CvtForm::native>;
-  }
-  return convert_kernel<id, CvtForm::model>;
+constexpr CvtKernels kernels_of() {
+  Kernel native = nullptr;
+  if constexpr (arch::NativeCvt<id>::since != arch::kNever) native = convert_kernel<id, CvtForm::native>;
+  return {convert_kernel<id, CvtForm::model>, native, arch::NativeCvt<id>::since};
 }
 
-Kernel kernel_at(int id, CvtForm form) {
+CvtKernels kernels_at(int id) {
   return [&]<std::size_t... row>(std::index_sequence<row...>) {
-    Kernel kernel = nullptr;
-    (void)((id == int(row) && (kernel = kernel_of<int(row)>(form), true)) || ...);
-    return kernel;
+    return std::array{kernels_of<int(row)>()...}[std::size_t(id)];
   }
   (std::make_index_sequence<kPtxCvts.size()>{});
 }
@@ -65,7 +69,15 @@ bool has_gpu() {
   cudaFuncAttributes attributes;
   int devices = 0;
   return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0 &&
-         cudaFuncGetAttributes(&attributes, kernel_of<0>(CvtForm::model)) == cudaSuccess;
+         cudaFuncGetAttributes(&attributes, kernels_at(0).model) == cudaSuccess;
+}
+
+bool has_native_form(int ptx_cvt_id) {
+  int device = 0, major = 0, minor = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return major * 100 + minor * 10 >= kernels_at(ptx_cvt_id).since;
 }
 
 std::vector<uint32_t> convert_on_gpu(int ptx_cvt_id, CvtForm form, std::span<const uint32_t> sources,
@@ -74,8 +86,10 @@ std::vector<uint32_t> convert_on_gpu(int ptx_cvt_id, CvtForm form, std::span<con
   const uint32_t count = uint32_t(words.size());
   const DeviceWords source_words = to_device(sources), random_words = to_device(words);
   const DeviceWords registers = device_words(count);
-  kernel_at(ptx_cvt_id, form)<<<(count + kThreads - 1) / kThreads, kThreads>>>(source_words.get(), random_words.get(),
-                                                                               registers.get(), count);
+  const CvtKernels kernels = kernels_at(ptx_cvt_id);
+  const Kernel kernel = form == CvtForm::native ? kernels.native : kernels.model;
+  kernel<<<(count + kThreads - 1) / kThreads, kThreads>>>(source_words.get(), random_words.get(), registers.get(),
+                                                          count);
   check(cudaGetLastError());
   std::vector<uint32_t> result(count);
   check(cudaMemcpy(result.data(), registers.get(), count * sizeof(uint32_t), cudaMemcpyDeviceToHost));

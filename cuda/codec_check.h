@@ -12,8 +12,11 @@ bool has_gpu();
 
 enum class CvtForm {
   model,   // the catalog's software, compiled for the GPU
-  native,  // the instruction where the GPU has it and cuda/arch/cvt.cuh knows it, else the model
+  native,  // the instruction; only where has_native_form()
 };
+
+// Whether this machine's GPU has the instruction and cuda/arch/cvt.cuh knows it. Requires has_gpu().
+bool has_native_form(int ptx_cvt_id);
 
 // A destination register for each random word: register i from the sources i * lanes and following, lowest lane first.
 std::vector<uint32_t> convert_on_gpu(int ptx_cvt_id, CvtForm form, std::span<const uint32_t> sources,
