@@ -30,7 +30,7 @@ struct Walk {
 
 template <int id>
 Walk walk_block(std::span<const float> x, std::optional<float> tensor_amax) {
-  const float amax = largest_magnitude(id, 0, x);
+  const float amax = block_amax<id>(x.data(), x.size());
   const TensorScale tensor = tensor_scale<id>(tensor_amax.value_or(amax));
   const BlockScale scale = block_scale<id>(amax, tensor);
   const float multiplier = decode_multiplier<id>(scale.code, tensor);
@@ -48,7 +48,6 @@ Walk walk_block(std::span<const float> x, std::optional<float> tensor_amax) {
 
 Fact number_fact(std::string_view key, float x) { return {key, Json(double(x)), decimal(x)}; }
 
-// The value of a step, its bits, and its code where it has one.
 // The value of a quantity of the tensor or of the block.
 float value_of(const Walk& walk, Quantity quantity) {
   switch (quantity) {
@@ -65,6 +64,7 @@ float value_of(const Walk& walk, Quantity quantity) {
   return std::numeric_limits<float>::quiet_NaN();
 }
 
+// The value of a step, its bits, and its code where it has one.
 Facts step_facts(const Walk& walk, const RecipeStep& step) {
   const float value = value_of(walk, step.quantity);
   const Format* scale = step.quantity == Quantity::scale ? &scale_of(walk.recipe).format : nullptr;

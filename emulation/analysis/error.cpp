@@ -114,9 +114,7 @@ void ErrorSums::add_cluster(const TensorScale& tensor, std::span<const Source> x
   BlockScale scale{};
   float multiplier = 1;
   if constexpr (has_scale(kRecipe)) {
-    float amax = 0;
-    for (const float value : x) amax = larger_magnitude(kRecipe.amax_nan, amax, value);
-    scale = block_scale<id>(amax, tensor);
+    scale = block_scale<id>(block_amax<id>(x.data(), x.size()), tensor);
     multiplier = decode_multiplier<id>(scale.code, tensor);
     ++scales_[scale.code];
   }
@@ -126,12 +124,7 @@ void ErrorSums::add_cluster(const TensorScale& tensor, std::span<const Source> x
   std::array<double, kMaxCluster> values, errors;
   std::size_t finite = 0;
   for (const Source input : x) {
-    uint32_t code;
-    if constexpr (has_scale(kRecipe)) {
-      code = encode_element<id>(scale, input);
-    } else {
-      code = encode(kElement, kRecipe.policy, input);
-    }
+    const uint32_t code = encode_element<id>(scale, input);
     ++codes_[code];
     const double value = double(input), q = double(decode_element<id>(code, multiplier));
     nonfinite_in_ += !std::isfinite(value);

@@ -3,6 +3,7 @@
 // operation is one IEEE FP32 operation, rounded to nearest, subnormals kept.
 
 #include <cfloat>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -24,6 +25,14 @@ HOST_DEVICE constexpr float larger_magnitude(AmaxNan nan, float amax, float x) {
   const float m = magnitude(x);
   if (nan == AmaxNan::propagates && (m != m || amax != amax)) return std::numeric_limits<float>::quiet_NaN();
   return m > amax ? m : amax;
+}
+
+// The largest magnitude of `count` elements.
+template <int recipe_id>
+HOST_DEVICE constexpr float block_amax(const float* x, std::size_t count) {
+  float amax = 0;
+  for (std::size_t i = 0; i < count; ++i) amax = larger_magnitude(kRecipes[recipe_id].amax_nan, amax, x[i]);
+  return amax;
 }
 
 // The scale of a tensor: what its values are multiplied by before blocks are formed, and its inverse.
@@ -86,10 +95,14 @@ HOST_DEVICE constexpr BlockScale block_scale(float amax, const TensorScale& tens
   }
 }
 
-// The code of an element of a block.
-template <int recipe_id>
-HOST_DEVICE constexpr uint32_t encode_element(const BlockScale& scale, float x) {
-  return encode(kElementFormat<recipe_id>, kRecipes[recipe_id].policy, x * scale.multiplier);
+// The code of an element. Sources other than float are for recipes without scales, which convert them as they are.
+template <int recipe_id, class Source>
+HOST_DEVICE constexpr uint32_t encode_element(const BlockScale& scale, Source x) {
+  if constexpr (has_scale(kRecipes[recipe_id])) {
+    return encode(kElementFormat<recipe_id>, kRecipes[recipe_id].policy, x * scale.multiplier);
+  } else {
+    return encode(kElementFormat<recipe_id>, kRecipes[recipe_id].policy, x);
+  }
 }
 
 // What the codes of a block are multiplied by, in the order of the publisher's own dequantization.

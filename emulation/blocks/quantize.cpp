@@ -19,9 +19,7 @@ void quantize_blocks(const TensorScale& tensor, std::span<const float> x, std::b
   constexpr int kBits = element_of(kRecipe).storage_bits;
   static_assert(scale_of(kRecipe).storage_bits == kScaleBits);
   for (std::size_t begin = 0; begin < x.size(); begin += kRecipe.block) {
-    float amax = 0;
-    for (int i = 0; i < kRecipe.block; ++i) amax = larger_magnitude(kRecipe.amax_nan, amax, x[begin + std::size_t(i)]);
-    const BlockScale scale = block_scale<id>(amax, tensor);
+    const BlockScale scale = block_scale<id>(block_amax<id>(&x[begin], kRecipe.block), tensor);
     store_code<kScaleBits>(scales, begin / kRecipe.block, scale.code);
     for (std::size_t i = begin; i < begin + kRecipe.block; ++i)
       store_code<kBits>(codes, i, encode_element<id>(scale, x[i]));
@@ -31,8 +29,7 @@ void quantize_blocks(const TensorScale& tensor, std::span<const float> x, std::b
 template <int id, class Source>
 void quantize_elements(std::span<const Source> x, std::byte* codes) {
   constexpr FormatEntry kElement = element_of(kRecipes[id]);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    store_code<kElement.storage_bits>(codes, i, encode(kElement.format, kRecipes[id].policy, x[i]));
+  for (std::size_t i = 0; i < x.size(); ++i) store_code<kElement.storage_bits>(codes, i, encode_element<id>({}, x[i]));
 }
 
 template <int id>
