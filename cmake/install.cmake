@@ -14,8 +14,8 @@ if(HALFULP_TOOLS)
   install(TARGETS halfulp)
 endif()
 
-configure_package_config_file(cmake/halfulp-config.cmake.in ${PROJECT_BINARY_DIR}/halfulp-config.cmake
+configure_package_config_file(cmake/halfulp-config.cmake.in ${PROJECT_BINARY_DIR}/package/halfulp-config.cmake
                               INSTALL_DESTINATION ${halfulp_package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/halfulp-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/halfulp-config.cmake ${PROJECT_BINARY_DIR}/halfulp-config-version.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/halfulp-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/halfulp-config.cmake ${PROJECT_BINARY_DIR}/package/halfulp-config-version.cmake
         DESTINATION ${halfulp_package_dir})

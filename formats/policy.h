@@ -22,12 +22,12 @@ enum class InfInput {
 
 // A NaN input.
 enum class NanInput {
-  all_ones,            // magnitude all ones, sign dropped: NaN, or +max where there is no NaN (PTX cvt)
-  signed_all_ones,     // the same, sign kept (CUDA header conversions from double to e4m3)
-  payload,             // sign and upper payload bits kept, quiet bit set (IEEE 754-2019 §6.2.3, CUDA double to e5m2)
-  quiet,               // sign kept, quiet bit alone (ml_dtypes, PyTorch)
-  zero,                // signed zero where there is no NaN, else as `payload` (LLVM APFloat)
-  truncate,            // low payload bits cut: a signalling NaN stays, or is Inf (PTX cvt.f32.bf16, cvt.rna.tf32)
+  all_ones,         // magnitude all ones, sign dropped: NaN, or +max where there is no NaN (PTX cvt)
+  signed_all_ones,  // the same, sign kept (CUDA header conversions from double to e4m3)
+  payload,          // sign and upper payload bits kept, quiet bit set (IEEE 754-2019 §6.2.3, CUDA double to e5m2)
+  quiet,            // sign kept, quiet bit alone (ml_dtypes, PyTorch)
+  zero,             // signed zero where there is no NaN, else as `payload` (LLVM APFloat)
+  truncate,  // as much of the payload as fits, not made quiet: cut, it can be Inf (PTX cvt.f32.bf16, cvt.rna.tf32)
   truncate_minus_ulp,  // the same, less one ulp: a finite value or another NaN (PTX cvt.rna.satfinite.tf32)
 };
 

@@ -286,7 +286,7 @@ Verb cvt_verb() {
       .name = "cvt",
       .summary = "emulates a PTX conversion over an array",
       .examples = {{"halfulp cvt cvt.rn.satfinite.e4m3x2.f32 tests/golden/files/f4_c.npy",
-                    "a small array: codes and their values on the screen"},
+                    "a small array (of the sources): codes and their values on the screen"},
                    {"halfulp cvt cvt.rn.bf16x2.f32 tests/golden/files/f4_c.npy -o codes.npy",
                     "codes into a file, as U16"},
                    {"halfulp cvt cvt.rs.satfinite.e2m1x4.f32 tests/golden/files/f4_c.npy --seed 1 --packed",

@@ -95,7 +95,7 @@ std::string note_of(const Format& f, const Element& element) {
   if (std::fabs(element.scaled) > max_value(f)) {
     return std::isfinite(value) ? fmt::format("saturated at {}", decimal(value)) : "overflowed";
   }
-  if (element.x != 0 && value == 0) return "dead zone: became 0";
+  if (element.x != 0 && value == 0) return std::isnan(element.decoded) ? "0 times no number" : "dead zone: became 0";
   if (is_tie(f, element)) return "tie";
   return "";
 }

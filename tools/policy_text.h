@@ -14,7 +14,8 @@ inline constexpr std::array<std::string_view, 7> kNanInputTexts{
     "sign and upper payload kept, made quiet (IEEE 754-2019 §6.2.3; CUDA header, double to e5m2)",
     "sign and the quiet bit alone (ml_dtypes, PyTorch)",
     "signed zero where there is no NaN (LLVM APFloat)",
-    "low payload bits cut; a signalling NaN stays, or becomes Inf (PTX cvt.f32.bf16, rna.tf32)",
+    "sign and as much of the payload as fits kept, not made quiet; where bits are cut a signalling NaN can become Inf "
+    "(PTX cvt.f32.bf16, rna.tf32)",
     "low payload bits cut, less one ulp: a finite value or another NaN (PTX cvt.rna.satfinite.tf32)"};
 static_assert(kNanInputTexts.size() == kNanInputNames.size());
 
