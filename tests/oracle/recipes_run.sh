@@ -1,8 +1,9 @@
 #!/bin/sh
-# recipes_run.sh SOURCE_DIR WORK_DIR HALFULP: compares the program with recipes_numpy.py in a virtual environment of its
-# own. Exits 77, which CTest reports as skipped, where NumPy cannot be had.
+# recipes_run.sh SOURCE_DIR WORK_DIR HALFULP [RECIPE...]: compares the program with recipes_numpy.py in a virtual
+# environment of its own. Exits 77, which CTest reports as skipped, where NumPy cannot be had.
 set -eu
 source=$1 work=$2 halfulp=$3
+shift 3
 python=$work/venv/bin/python
 if ! "$python" -c 'import numpy' 2>/dev/null; then
   mkdir -p "$work"
@@ -11,4 +12,6 @@ if ! "$python" -c 'import numpy' 2>/dev/null; then
     exit 77
   }
 fi
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$source/tests/oracle/recipes_oracle.py" "$halfulp"
+export PYTHONDONTWRITEBYTECODE=1
+"$python" "$source/tests/oracle/recipes_self_test.py"
+exec "$python" "$source/tests/oracle/recipes_oracle.py" "$halfulp" "$@"
