@@ -1,4 +1,4 @@
-"""recipes_oracle.py HALFULP [RECIPE...]: quantize and dequantize of the program against recipes_numpy.py, byte for byte.
+"""recipes_oracle.py HALFULP [RECIPE...]: quantize and dequantize of the program against recipes_numpy.py, bit by bit.
 
 Every recipe of recipes_numpy.py that the program knows, or the ones named. The cases of a recipe are a safetensors file
 of tensors; what differs is printed with the input's bits, and the exit status is 1. Two NaNs of a dequantized value or
