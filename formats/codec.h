@@ -137,7 +137,8 @@ HOST_DEVICE constexpr uint32_t encode_unpacked(const Format& f, const Policy& po
     return overflow_code(f, nan ? Overflow::to_special : policy.overflow, u.negative);
   }
   const uint32_t magnitude = round_magnitude(f, policy.rounding, u, random);
-  if (magnitude <= f.max_code()) return with_sign(f, magnitude, u.negative);
+  const bool unsigned_zero = magnitude == 0 && policy.zero == ZeroResult::positive;
+  if (magnitude <= f.max_code()) return with_sign(f, magnitude, u.negative && !unsigned_zero);
   return overflows(policy.rounding, u.negative) ? overflow_code(f, policy.overflow, u.negative)
                                                 : with_sign(f, f.max_code(), u.negative);
 }

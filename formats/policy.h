@@ -38,12 +38,19 @@ enum class NegativeInput {
   to_zero,    // the smallest code
 };
 
+// A zero result whose sign would be negative.
+enum class ZeroResult {
+  keeps_sign,  // where the format has a -0 (IEEE 754-2019 §6.3, PTX cvt)
+  positive,    // -0 is never produced (ggml)
+};
+
 struct Policy {
   Rounding rounding;
   Overflow overflow;
   InfInput inf = InfInput::overflow;
   NanInput nan = NanInput::all_ones;
   NegativeInput negative = NegativeInput::magnitude;
+  ZeroResult zero = ZeroResult::keeps_sign;
 
   friend constexpr bool operator==(const Policy&, const Policy&) = default;
 };
@@ -53,6 +60,8 @@ inline constexpr std::array<std::string_view, 2> kInfInputNames{"overflow", "to-
 inline constexpr std::array<std::string_view, 7> kNanInputNames{
     "all-ones", "signed-all-ones", "payload", "quiet", "zero", "truncate", "truncate-minus-ulp"};
 inline constexpr std::array<std::string_view, 3> kNegativeInputNames{"magnitude", "to-nan", "to-zero"};
+inline constexpr std::array<std::string_view, 2> kZeroResultNames{"keeps-sign", "positive"};
+static_assert(kZeroResultNames.size() == std::size_t(ZeroResult::positive) + 1);
 static_assert(kOverflowNames.size() == std::size_t(Overflow::to_special) + 1);
 static_assert(kInfInputNames.size() == std::size_t(InfInput::to_nan) + 1);
 static_assert(kNanInputNames.size() == std::size_t(NanInput::truncate_minus_ulp) + 1);

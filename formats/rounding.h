@@ -9,7 +9,7 @@
 
 namespace halfulp {
 
-enum class Rounding { nearest_even, nearest_away, toward_zero, up, down, to_odd, stochastic };
+enum class Rounding { nearest_even, nearest_away, nearest_zero, toward_zero, up, down, to_odd, stochastic };
 
 struct RoundingEntry {
   std::string_view name;
@@ -25,6 +25,8 @@ inline constexpr std::array kRoundings{
         "roundTiesToEven)"},
     RoundingEntry{"nearest-away", Rounding::nearest_away, "rna",
                   "to the nearest; a tie away from zero (IEEE 754-2019 §4.3.1 roundTiesToAway)"},
+    RoundingEntry{"nearest-zero", Rounding::nearest_zero, "",
+                  "to the nearest; a tie toward zero (IEEE 754-2019 §9.5 roundTiesTowardZero)"},
     RoundingEntry{"toward-zero", Rounding::toward_zero, "rz", "drops what does not fit (roundTowardZero)"},
     RoundingEntry{"up", Rounding::up, "rp", "toward +Inf (roundTowardPositive)"},
     RoundingEntry{"down", Rounding::down, "rm", "toward -Inf (roundTowardNegative)"},
@@ -65,6 +67,7 @@ HOST_DEVICE constexpr bool rounds_away(Rounding mode, const Tail& t, RandomBits 
   switch (mode) {
     case Rounding::nearest_even: return t.fraction > kHalf || (t.fraction == kHalf && (t.sticky || t.odd));
     case Rounding::nearest_away: return t.fraction >= kHalf;
+    case Rounding::nearest_zero: return t.fraction > kHalf || (t.fraction == kHalf && t.sticky);
     case Rounding::toward_zero: return false;
     case Rounding::up: return t.inexact() && !t.negative;
     case Rounding::down: return t.inexact() && t.negative;

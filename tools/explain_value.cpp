@@ -109,6 +109,7 @@ std::string nearer_text(const Question& q) {
 
 std::string tie_text(const Question& q, Rounding rounding) {
   if (rounding == Rounding::nearest_away) return "tie: away from zero";
+  if (rounding == Rounding::nearest_zero) return "tie: toward zero";
   return q.f.mantissa_bits == 0 ? "tie: away from zero, for both significands are odd" : "tie: the even code";
 }
 
@@ -129,7 +130,8 @@ std::string stochastic_text(const Question& q, Overflow overflow) {
 std::string between_text(const Question& q, Rounding rounding, Overflow overflow) {
   switch (rounding) {
     case Rounding::nearest_even:
-    case Rounding::nearest_away: return q.place.fraction == 0.5 ? tie_text(q, rounding) : nearer_text(q);
+    case Rounding::nearest_away:
+    case Rounding::nearest_zero: return q.place.fraction == 0.5 ? tie_text(q, rounding) : nearer_text(q);
     case Rounding::toward_zero: return "drops what does not fit";
     case Rounding::up: return "toward +Inf";
     case Rounding::down: return "toward -Inf";

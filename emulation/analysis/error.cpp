@@ -5,14 +5,13 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/packing.h"
 #include "lib/random_values.h"
 
 namespace halfulp {
 namespace {
 
-constexpr int kElementwiseCluster = 32;
-constexpr int kMaxCluster = 32;
-static_assert(std::ranges::all_of(kRecipes, [](const Recipe& r) { return r.block <= kMaxCluster; }));
+constexpr uint64_t kElementwiseCluster = 32;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
@@ -43,8 +42,7 @@ constexpr int kBinadeOffset = 2048;
 int stratum_key(StratumKind kind, int value) { return int(kind) * kStratumSpan + value; }
 
 // Crest factors are counted by the upper bits of their FP32 form from 1 on: bins of relative width 2^-10.
-constexpr uint32_t kCrestShift = 13, kCrestFirst = 0x3f80'0000 >> kCrestShift, kCrestBins = 3 << 10;
-static_assert(kMaxCluster < 64, "a crest factor is at most the square root of the cluster size, below 8 = 3 binades");
+constexpr uint32_t kCrestShift = 13, kCrestFirst = 0x3f80'0000 >> kCrestShift, kCrestBins = 10 << 10;  // up to 1024
 
 float crest_of_bin(std::size_t bin) { return bit_cast<float>((uint32_t(bin) + kCrestFirst) << kCrestShift); }
 
@@ -80,63 +78,110 @@ double error_of(double q, Source x) {
 
 }  // namespace
 
-int cluster_size(const Recipe& recipe) { return has_scale(recipe) ? recipe.block : kElementwiseCluster; }
+uint64_t cluster_size(const Recipe& recipe, const Matrix& shape) {
+  return has_scale(recipe) ? uint64_t(recipe.block.rows) * block_cols(recipe, shape) : kElementwiseCluster;
+}
 
-ErrorSums::ErrorSums(int recipe_id, ErrorDetail detail) : recipe_id_(recipe_id), detail_(detail) {
-  const Recipe& recipe = kRecipes[std::size_t(recipe_id)];
-  codes_.resize(codes_of(element_of(recipe).format));
-  if (has_scale(recipe)) {
-    scales_.resize(codes_of(scale_of(recipe).format));
-    crests_.resize(kCrestBins);
+ErrorSums::ErrorSums(const Recipe& recipe, ErrorDetail detail) : recipe_(&recipe), detail_(detail) {
+  codes_.resize(codes_of(recipe.element.entry().format));
+  if (!has_scale(recipe)) return;
+  if (recipe.scale.entry().format.bits() <= 16) scales_.resize(codes_of(recipe.scale.entry().format));
+  crests_.resize(kCrestBins);
+}
+
+template <class Source>
+void ErrorSums::add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x,
+                    const Randomness& random) {
+  std::vector<std::byte> codes(code_bytes(*recipe_, shape)), scales(scale_bytes(*recipe_, shape));
+  std::vector<float> q(x.size());
+  quantize<Source>(*recipe_, tensor, shape, x, random, codes, scales);
+  dequantize(*recipe_, tensor, shape, codes, scales, q);
+  count_codes(codes, x.size());
+  cluster_size_ = std::max(cluster_size_, cluster_size(*recipe_, shape));
+  if (has_scale(*recipe_)) {
+    add_blocks<Source>(tensor, shape, x, q, scales);
+  } else {
+    add_runs<Source>(tensor, x, q);
   }
 }
 
 template <class Source>
-void ErrorSums::add(const TensorScale& tensor, std::span<const Source> x) {
-  with_recipe(recipe_id_, [&]<int id>() {
-    if constexpr (std::is_same_v<Source, float> || !has_scale(kRecipes[id])) {
-      const std::size_t size = std::size_t(cluster_size(kRecipes[id]));
-      for (std::size_t begin = 0; begin < x.size(); begin += size)
-        add_cluster<id>(tensor, x.subspan(begin, std::min(size, x.size() - begin)));
-    }
-  });
+void ErrorSums::add_runs(const TensorScale& tensor, std::span<const Source> x, std::span<const float> q) {
+  Cluster<Source> cluster{.x = {}, .q = {}, .largest = largest_value(tensor, 1)};
+  for (std::size_t first = 0; first < x.size(); first += kElementwiseCluster) {
+    const std::size_t size = std::min<std::size_t>(kElementwiseCluster, x.size() - first);
+    cluster.x.assign(&x[first], &x[first] + size);
+    cluster.q.assign(&q[first], &q[first] + size);
+    add_cluster(cluster);
+  }
 }
 
-template void ErrorSums::add(const TensorScale&, std::span<const float>);
-template void ErrorSums::add(const TensorScale&, std::span<const double>);
-template void ErrorSums::add(const TensorScale&, std::span<const int64_t>);
-template void ErrorSums::add(const TensorScale&, std::span<const uint64_t>);
-
-template <int id, class Source>
-void ErrorSums::add_cluster(const TensorScale& tensor, std::span<const Source> x) {
-  constexpr Recipe kRecipe = kRecipes[id];
-  constexpr Format kElement = element_of(kRecipe).format;
-  BlockScale scale{};
-  float multiplier = 1;
-  if constexpr (has_scale(kRecipe)) {
-    scale = block_scale<id>(block_amax<id>(x.data(), x.size()), tensor);
-    multiplier = decode_multiplier<id>(scale.code, tensor);
-    ++scales_[scale.code];
+template <class Source>
+void ErrorSums::add_blocks(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x,
+                           std::span<const float> q, std::span<const std::byte> scales) {
+  const Matrix grid = scale_grid(*recipe_, shape);
+  const uint64_t height = uint64_t(recipe_->block.rows), width = block_cols(*recipe_, shape);
+  const FormatEntry& format = recipe_->scale.entry();
+  Cluster<Source> cluster{};
+  for (uint64_t block = 0; block < grid.elements(); ++block) {
+    const uint32_t code =
+        format.storage_bits == 8 ? load_code<8>(scales.data(), block) : load_code<32>(scales.data(), block);
+    count_scale(code);
+    cluster.largest = largest_value(tensor, decode(format.format, code));
+    cluster.x.clear();
+    cluster.q.clear();
+    const uint64_t first_row = block / grid.cols * height, col = block % grid.cols * width;
+    for (uint64_t row = first_row; row < std::min(first_row + height, shape.rows); ++row) {
+      const std::size_t first = row * shape.cols + col, size = std::min(width, shape.cols - col);
+      cluster.x.insert(cluster.x.end(), &x[first], &x[first] + size);
+      cluster.q.insert(cluster.q.end(), &q[first], &q[first] + size);
+    }
+    add_cluster(cluster);
   }
-  constexpr double kMax = max_value(kElement);
-  const double largest = kMax * double(multiplier);
+}
 
-  std::array<double, kMaxCluster> values, errors;
-  std::size_t finite = 0;
-  for (const Source input : x) {
-    const uint32_t code = encode_element<id>(scale, input);
-    ++codes_[code];
-    const double value = double(input), q = double(decode_element<id>(code, multiplier));
+// The largest magnitude that a code stands for under a block's scale.
+double ErrorSums::largest_value(const TensorScale& tensor, float scale) const {
+  return magnitude(decode_element(*recipe_, tensor, scale, recipe_->element.entry().format.max_code()));
+}
+
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const float>, const Randomness&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const double>, const Randomness&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const int64_t>, const Randomness&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const uint64_t>, const Randomness&);
+
+void ErrorSums::count_codes(std::span<const std::byte> codes, uint64_t elements) {
+  const FormatEntry& element = recipe_->element.entry();
+  for (uint64_t i = 0; i < elements; ++i) {
+    const uint32_t stored = element.storage_bits == 4   ? load_code<4>(codes.data(), i)
+                            : element.storage_bits == 8 ? load_code<8>(codes.data(), i)
+                                                        : load_code<16>(codes.data(), i);
+    ++codes_[stored >> element.storage_shift];
+  }
+}
+
+void ErrorSums::count_scale(uint32_t code) {
+  if (!scales_.empty()) ++scales_[code];
+  const float value = decode(recipe_->scale.entry().format, code);
+  scale_min_ = std::fmin(scale_min_, value);
+  scale_max_ = std::fmax(scale_max_, value);
+}
+
+template <class Source>
+void ErrorSums::add_cluster(const Cluster<Source>& cluster) {
+  std::vector<double> values, errors;
+  for (std::size_t i = 0; i < cluster.x.size(); ++i) {
+    const double value = double(cluster.x[i]), q = double(cluster.q[i]);
     nonfinite_in_ += !std::isfinite(value);
     nonfinite_out_ += std::isfinite(value) && !std::isfinite(q);
-    clipped_ += std::isfinite(value) && std::fabs(value) > largest;
+    clipped_ += std::isfinite(value) && std::fabs(value) > cluster.largest;
     if (!std::isfinite(value) || !std::isfinite(q)) continue;
     dead_zone_ += q == 0 && value != 0;
-    values[finite] = value;
-    errors[finite++] = error_of(q, input);
+    values.push_back(value);
+    errors.push_back(error_of(q, cluster.x[i]));
   }
-  elements_ += x.size();
-  if (finite > 0) add_finite({values.data(), finite}, {errors.data(), finite});
+  elements_ += cluster.x.size();
+  if (!values.empty()) add_finite(values, errors);
 }
 
 void ErrorSums::add_finite(std::span<const double> x, std::span<const double> e) {
@@ -156,13 +201,12 @@ void ErrorSums::add_finite(std::span<const double> x, std::span<const double> e)
 
 void ErrorSums::add_strata(std::span<const double> x, std::span<const double> e) {
   // A cluster's sums by stratum: few, so a search through a small array is the quickest map.
-  std::array<std::pair<int, ClusterMoments<2>::Vector>, std::size_t{3} * kMaxCluster> sums;
-  std::size_t used = 0;
+  std::vector<std::pair<int, ClusterMoments<2>::Vector>> sums;
   const auto add = [&](StratumKind kind, int value, double error_) {
     const int key = stratum_key(kind, value);
     std::size_t i = 0;
-    while (i < used && sums[i].first != key) ++i;
-    if (i == used) sums[used++] = {key, {0, 0}};
+    while (i < sums.size() && sums[i].first != key) ++i;
+    if (i == sums.size()) sums.push_back({key, {0, 0}});
     sums[i].second[0] += error_;
     sums[i].second[1] += 1;
   };
@@ -175,7 +219,7 @@ void ErrorSums::add_strata(std::span<const double> x, std::span<const double> e)
     add(binade_stratum, u.exponent + leading + kBinadeOffset, e[i]);
     add(eighth_stratum, int((u.significand << (63 - leading)) >> 60 & 7), e[i]);
   }
-  for (std::size_t i = 0; i < used; ++i) strata_[sums[i].first].add(sums[i].second);
+  for (const auto& [key, sum] : sums) strata_[key].add(sum);
 }
 
 void ErrorSums::add_crest(std::span<const double> x) {
@@ -199,6 +243,9 @@ void ErrorSums::merge(const ErrorSums& other) {
   max_abs_error_ = std::fmax(max_abs_error_, other.max_abs_error_);
   moments_.merge(other.moments_);
   for (const auto& [key, moments] : other.strata_) strata_[key].merge(moments);
+  cluster_size_ = std::max(cluster_size_, other.cluster_size_);
+  scale_min_ = std::fmin(scale_min_, other.scale_min_);
+  scale_max_ = std::fmax(scale_max_, other.scale_max_);
   merge_counts(codes_, other.codes_);
   merge_counts(scales_, other.scales_);
   merge_counts(crests_, other.crests_);
@@ -206,12 +253,8 @@ void ErrorSums::merge(const ErrorSums& other) {
 
 Json ErrorSums::figures() const {
   Json figures = {
-      {"elements", elements_},
-      {"nonfinite_in", nonfinite_in_},
-      {"nonfinite_out", nonfinite_out_},
-      {"clusters", moments_.clusters()},
-      {"cluster_size", cluster_size(kRecipes[std::size_t(recipe_id_)])},
-      {"max_abs_error", max_abs_error_},
+      {"elements", elements_},           {"nonfinite_in", nonfinite_in_}, {"nonfinite_out", nonfinite_out_},
+      {"clusters", moments_.clusters()}, {"cluster_size", cluster_size_}, {"max_abs_error", max_abs_error_},
   };
   add_rounding_figures(figures);
   add_share_figures(figures);
@@ -266,18 +309,16 @@ void ErrorSums::add_share_figures(Json& figures) const {
 
 void ErrorSums::add_scale_figures(Json& figures) const {
   figures["scale_min"] = figures["scale_max"] = nullptr;
+  if (!std::isnan(scale_min_)) {
+    figures["scale_min"] = scale_min_;
+    figures["scale_max"] = scale_max_;
+  }
   if (scales_.empty()) return;
-  const Format scale = scale_of(kRecipes[std::size_t(recipe_id_)]).format;
+  const Format scale = recipe_->scale.entry().format;
   const uint64_t blocks = total_of(scales_);
   uint64_t subnormal = 0, nan = 0;
   for (uint32_t code = 0; code < scales_.size(); ++code) {
-    if (scales_[code] == 0) continue;
-    if (is_nan_code(scale, code)) {
-      nan += scales_[code];
-      continue;
-    }
-    if (figures["scale_min"].is_null()) figures["scale_min"] = decode(scale, code);
-    figures["scale_max"] = decode(scale, code);
+    if (is_nan_code(scale, code)) nan += scales_[code];
     if (scale.subnormals == Subnormals::yes && code > 0 && code < scale.hidden()) subnormal += scales_[code];
   }
   figures["scales"] = {{"at_min", share(scales_[0], blocks)},
@@ -295,7 +336,7 @@ void ErrorSums::add_crest_figures(Json& figures) const {
 }
 
 void ErrorSums::add_code_figures(Json& figures) const {
-  const Format element = element_of(kRecipes[std::size_t(recipe_id_)]).format;
+  const Format element = recipe_->element.entry().format;
   const double total = double(elements_);
   double entropy = elements_ == 0 ? kNaN : 0;
   uint64_t used = 0;

@@ -3,18 +3,20 @@
 // exact over integers, or over one double per block, so the figures depend on the tensor and the recipe only.
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
 
 #include "emulation/analysis/cluster_moments.h"
-#include "emulation/blocks/block.h"
+#include "emulation/blocks/quantize.h"
 #include "lib/json.h"
 
 namespace halfulp {
 
-// Elements of one cluster, the unit of the standard errors: a block, or 32 elements where a recipe has none.
-int cluster_size(const Recipe& recipe);
+// Elements of one cluster, the unit of the standard errors: a block of a matrix of this shape, or 32 elements where a
+// recipe has none.
+uint64_t cluster_size(const Recipe& recipe, const Matrix& shape);
 
 enum class ErrorDetail {
   summary,
@@ -25,12 +27,13 @@ enum class ErrorDetail {
 // q is not finite are counted and left out of the sums.
 class ErrorSums {
  public:
-  ErrorSums(int recipe_id, ErrorDetail detail);
+  // The recipe must outlive the sums.
+  ErrorSums(const Recipe& recipe, ErrorDetail detail);
 
-  // x begins at a multiple of cluster_size() in its tensor, and ends at one or at the tensor's end. Sources other than
-  // float are for elementwise recipes.
+  // A part of a tensor: whole blocks, or clusters, but for the tensor's end. Sources other than float are for recipes
+  // without any scale.
   template <class Source>
-  void add(const TensorScale& tensor, std::span<const Source> x);
+  void add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, const Randomness& random = {});
 
   void merge(const ErrorSums& other);
 
@@ -40,8 +43,23 @@ class ErrorSums {
  private:
   enum Variable { squared_error, squared_value, error_times_value, error, count, kVariables };
 
-  template <int id, class Source>
-  void add_cluster(const TensorScale& tensor, std::span<const Source> x);
+  // What came of the elements of one cluster.
+  template <class Source>
+  struct Cluster {
+    std::vector<Source> x;
+    std::vector<float> q;
+    double largest;  // magnitude that a code stands for
+  };
+  template <class Source>
+  void add_runs(const TensorScale& tensor, std::span<const Source> x, std::span<const float> q);
+  template <class Source>
+  void add_blocks(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, std::span<const float> q,
+                  std::span<const std::byte> scales);
+  template <class Source>
+  void add_cluster(const Cluster<Source>& cluster);
+  double largest_value(const TensorScale& tensor, float scale) const;
+  void count_codes(std::span<const std::byte> codes, uint64_t elements);
+  void count_scale(uint32_t code);
   void add_finite(std::span<const double> x, std::span<const double> e);
   void add_strata(std::span<const double> x, std::span<const double> e);
   void add_crest(std::span<const double> x);
@@ -54,7 +72,8 @@ class ErrorSums {
   void add_code_figures(Json& figures) const;
   void add_strata_figures(Json& figures) const;
 
-  int recipe_id_;
+  const Recipe* recipe_;
+  uint64_t cluster_size_ = 0;
   ErrorDetail detail_;
   uint64_t elements_ = 0;
   uint64_t nonfinite_in_ = 0;
@@ -65,7 +84,9 @@ class ErrorSums {
   ClusterMoments<kVariables> moments_;
   std::map<int, ClusterMoments<2>> strata_;  // error and count, by the keys of error.cpp
   std::vector<uint64_t> codes_;              // histograms
-  std::vector<uint64_t> scales_;
+  std::vector<uint64_t> scales_;             // of formats of up to 16 bits
+  float scale_min_ = std::numeric_limits<float>::quiet_NaN();
+  float scale_max_ = std::numeric_limits<float>::quiet_NaN();
   std::vector<uint64_t> crests_;
 };
 

@@ -1,127 +1,115 @@
 #pragma once
-// Every recipe: a row. A recipe is a bit-exact function from a tensor to codes and scales, named after its publisher.
+// What a recipe is: a bit-exact function from a tensor to codes and scales, as data, formulas included. The named ones
+// are rows of emulation/blocks/recipes.h.
 
-#include <array>
 #include <string_view>
-#include <utility>
 
+#include "emulation/blocks/formula.h"
 #include "formats/catalog.h"
 #include "formats/policy.h"
 
 namespace halfulp {
 
-// How a block's scale, and the factor that its elements are multiplied by, come from the block's largest magnitude.
-enum class ScaleRule {
-  none,          // no scale: every element is converted by itself
-  mx_floor,      // E8M0 2^(floor(log2 amax) - emax), OCP MX v1.0 §6.3; amax Inf or NaN: NaN
-  mx_round_up,   // E8M0 of amax * fl(1/max), rounded up, saturating
-  nvfp4_encode,  // E4M3 of amax * (S_enc * fl(1/max)), to nearest; elements times min(1 / (scale * S_dec), FLT_MAX)
+// A format of the catalog, by name in a row; none where the name is empty.
+class FormatName {
+ public:
+  consteval FormatName(const char* name) : id_(std::string_view(name).empty() ? -1 : format_id(name)) {}
+  constexpr explicit FormatName(int id) : id_(id) {}
+
+  constexpr bool empty() const { return id_ < 0; }
+  constexpr std::string_view name() const { return empty() ? std::string_view() : entry().name; }
+  HOST_DEVICE constexpr const FormatEntry& entry() const { return kFormats.begin()[id_]; }
+  friend constexpr bool operator==(const FormatName&, const FormatName&) = default;
+
+ private:
+  int id_;
 };
 
-// A scale for the whole tensor, beside the blocks'.
-enum class OuterScale {
-  none,
-  encode,  // S_enc = min(448 * 6 / amax, FLT_MAX), 1 where that is 0 or amax is 0; S_dec = 1 / S_enc
+// Rows and columns of the elements that share a scale; columns lie along the axis that is quantized.
+struct Extent {
+  static constexpr int kWhole = 0;  // as many as the tensor has
+  int rows;
+  int cols;
+  friend constexpr bool operator==(const Extent&, const Extent&) = default;
 };
 
-// What a NaN does to the largest magnitude of its block.
-enum class AmaxNan { ignored, propagates };
+// What a NaN does to the largest magnitude of a block or tensor.
+enum class AmaxNan {
+  ignored,
+  propagates,           // one NaN makes it NaN
+  propagates_from_all,  // it is NaN where every element is (CUDA __hmax)
+};
+
+// The last block of a row, or of rows, where the tensor is not whole blocks.
+enum class Edge {
+  refused,
+  partial,  // its scale comes from the elements that there are
+};
+
+// The random bits of stochastic rounding.
+enum class RandomSource {
+  ideal,  // 32 for each element, from Philox(seed, tensor, element)
+  te,     // one word for 4 elements, as cvt.rs takes it, from Transformer Engine's Philox: (seed, block, word)
+};
+
+// What becomes of the losses of a block's elements, in FP32.
+enum class LossTotal {
+  sequential,  // the sum, element by element
+  torch,       // the sum as PyTorch's CPU kernel forms it: sum_of_losses() in block_sums.h
+  largest,     // no sum
+};
+
+// A second scale of the block, `alternative`, is taken instead where its error is less. The error is the total of
+// `loss`, a function of x and of v = `estimate`, a function of c, s, x and m.
+struct Choice {
+  Formula alternative{};  // as `unrounded`
+  Formula estimate{};
+  Formula loss{};
+  LossTotal total{};
+};
+
+// After its elements are coded, each block's scale becomes `scale`, a function of s and v, converted by `policy`.
+// v = sum y * y / sum y * c over a group of elements, 1 where the divisor is 0.
+struct Correction {
+  int group = 0;  // elements of a row, a multiple of the block; 0: there is none
+  Formula scale{};
+  Policy policy{};
+};
 
 struct Recipe {
   std::string_view name;
-  std::string_view element;  // format of the codes
-  Policy policy;             // of the elements' conversion
-  int block;                 // elements of one row that share a scale; 1 where there is none
-  std::string_view scale;    // format of the scales; empty where there is none
-  ScaleRule scale_rule;
-  OuterScale outer;
-  AmaxNan amax_nan;
+  FormatName element;    // of the codes
+  Policy policy;         // of the elements' conversion
+  Extent block{1, 1};    // of elements that share a scale
+  FormatName scale{""};  // of the scales; none where elements are converted by themselves
+  Policy scale_policy{};
+  AmaxNan amax_nan{};
+  Edge edge{};
+  RandomSource random{};
+  Formula encode{};     // S_enc of A
+  Formula decode{};     // S_dec of A, S_enc
+  Formula unrounded{};  // d of a, sum, squares, S_enc, S_dec
+  Formula factor{};     // m of s, a, S_enc, S_dec
+  Formula scaled{};     // what is converted to a code, of x, m, S_enc; empty: x
+  Formula value{};      // what an element stands for, of c, s, A, S_enc, S_dec; empty: c
+  Choice choice{};
+  Correction correction{};
   std::string_view summary;
   std::string_view source;
 };
 
-inline constexpr Policy kCast{.rounding = Rounding::nearest_even, .overflow = Overflow::to_special};
-inline constexpr Policy kSaturatingCast{.rounding = Rounding::nearest_even, .overflow = Overflow::saturate};
+constexpr bool has_scale(const Recipe& r) { return !r.scale.empty(); }
+constexpr bool has_outer_scale(const Recipe& r) { return !r.decode.empty(); }
+constexpr bool has_choice(const Recipe& r) { return !r.choice.alternative.empty(); }
+constexpr bool has_correction(const Recipe& r) { return r.correction.group > 0; }
 
-// clang-format off
-inline constexpr auto kRecipes = std::to_array<Recipe>({
-    {.name = "bf16", .element = "bf16", .policy = kCast,
-     .block = 1, .scale = "", .scale_rule = ScaleRule::none, .outer = OuterScale::none, .amax_nan = AmaxNan::ignored,
-     .summary = "each element to the nearest BF16",
-     .source = "PTX ISA 9.0, cvt.rn.bf16.f32"},
-    {.name = "f16", .element = "f16", .policy = kCast,
-     .block = 1, .scale = "", .scale_rule = ScaleRule::none, .outer = OuterScale::none, .amax_nan = AmaxNan::ignored,
-     .summary = "each element to the nearest FP16; beyond 65504 to Inf",
-     .source = "PTX ISA 9.0, cvt.rn.f16.f32"},
-    {.name = "mxfp8/ocp", .element = "e4m3", .policy = kSaturatingCast,
-     .block = 32, .scale = "e8m0", .scale_rule = ScaleRule::mx_floor, .outer = OuterScale::none,
-     .amax_nan = AmaxNan::propagates,
-     .summary = "32 elements of E4M3 share a power of two, rounded down: the largest can clip",
-     .source = "OCP MX v1.0 §6.3; pytorch/ao torchao/prototype/mx_formats/mx_tensor.py, FLOOR"},
-    {.name = "mxfp8/ocp-e5m2", .element = "e5m2", .policy = kSaturatingCast,
-     .block = 32, .scale = "e8m0", .scale_rule = ScaleRule::mx_floor, .outer = OuterScale::none,
-     .amax_nan = AmaxNan::propagates,
-     .summary = "32 elements of E5M2 share a power of two, rounded down: the largest can clip",
-     .source = "OCP MX v1.0 §6.3; pytorch/ao torchao/prototype/mx_formats/mx_tensor.py, FLOOR"},
-    {.name = "mxfp8/te", .element = "e4m3", .policy = kSaturatingCast,
-     .block = 32, .scale = "e8m0", .scale_rule = ScaleRule::mx_round_up, .outer = OuterScale::none,
-     .amax_nan = AmaxNan::ignored,
-     .summary = "32 elements of E4M3 share a power of two, rounded up so that the largest fits",
-     .source = "NVIDIA/TransformerEngine common/cast/mxfp8/quantize_mxfp8.cuh, common/util/ptx.cuh"},
-    {.name = "mxfp8/te-e5m2", .element = "e5m2", .policy = kSaturatingCast,
-     .block = 32, .scale = "e8m0", .scale_rule = ScaleRule::mx_round_up, .outer = OuterScale::none,
-     .amax_nan = AmaxNan::ignored,
-     .summary = "32 elements of E5M2 share a power of two, rounded up so that the largest fits",
-     .source = "NVIDIA/TransformerEngine common/cast/mxfp8/quantize_mxfp8.cuh, common/util/ptx.cuh"},
-    {.name = "nvfp4/te", .element = "e2m1", .policy = kSaturatingCast,
-     .block = 16, .scale = "ue4m3", .scale_rule = ScaleRule::nvfp4_encode, .outer = OuterScale::encode,
-     .amax_nan = AmaxNan::ignored,
-     .summary = "16 elements of E2M1 share an E4M3 scale, under one FP32 scale of the tensor",
-     .source = "NVIDIA/TransformerEngine common/cast/nvfp4/core_nvfp4.cuh, quantize_transpose_nvfp4.cuh, "
-               "dequantize_nvfp4.cuh"},
-});
-// clang-format on
-
-constexpr bool has_scale(const Recipe& recipe) { return recipe.scale_rule != ScaleRule::none; }
-constexpr bool has_outer_scale(const Recipe& recipe) { return recipe.outer != OuterScale::none; }
-constexpr const FormatEntry& element_of(const Recipe& recipe) {
-  return kFormats[std::size_t(find_format(recipe.element))];
+// Whether the fields of a recipe fit each other. Which symbols a formula may name is said at its field.
+constexpr bool is_sound(const Recipe& r) {
+  const bool blocks = r.block != Extent{1, 1};
+  const bool scaled = !r.unrounded.empty() && !r.factor.empty() && !r.scaled.empty() && !r.value.empty();
+  if (r.element.empty() || has_scale(r) != blocks || (has_scale(r) && !scaled)) return false;
+  if (has_choice(r) && (r.choice.estimate.empty() || r.choice.loss.empty())) return false;
+  return r.decode.empty() ? r.encode.empty() : true;
 }
-// Requires has_scale(recipe).
-constexpr const FormatEntry& scale_of(const Recipe& recipe) { return kFormats[std::size_t(find_format(recipe.scale))]; }
-
-// Catalog position -> constants, so that nothing is looked up at run time. kScaleFormat requires has_scale().
-template <int recipe_id>
-inline constexpr Format kElementFormat = element_of(kRecipes[recipe_id]).format;
-template <int recipe_id>
-inline constexpr Format kScaleFormat = scale_of(kRecipes[recipe_id]).format;
-
-// Catalog position by name; -1 if there is none.
-constexpr int find_recipe(std::string_view name) {
-  for (std::size_t id = 0; id < kRecipes.size(); ++id)
-    if (kRecipes[id].name == name) return int(id);
-  return -1;
-}
-
-// Calls visitor.template operator()<id>() for one catalog position. Requires 0 <= id < kRecipes.size().
-template <class Visitor>
-constexpr void with_recipe(int id, Visitor&& visitor) {
-  [&]<std::size_t... row>(std::index_sequence<row...>) {
-    (void)((id == int(row) && (visitor.template operator()<int(row)>(), true)) || ...);
-  }
-  (std::make_index_sequence<kRecipes.size()>{});
-}
-
-namespace detail {
-constexpr bool recipes_are_sound() {
-  for (std::size_t i = 0; i < kRecipes.size(); ++i) {
-    const Recipe& r = kRecipes[i];
-    if (find_recipe(r.name) != int(i) || find_format(r.element) < 0 || r.source.empty()) return false;
-    if (has_scale(r) != (find_format(r.scale) >= 0) || has_scale(r) != (r.block > 1)) return false;
-  }
-  return true;
-}
-static_assert(recipes_are_sound(), "a recipe's name stands twice, or it names no format");
-}  // namespace detail
 
 }  // namespace halfulp

@@ -60,6 +60,7 @@ inline bool takes_upper(const Format& f, Rounding mode, bool negative, uint64_t 
     // A tie goes to the even neighbour or, where neither is even, to the larger magnitude (IEEE 754-2019 §4.3.1).
     case Rounding::nearest_even: return position > 0.5L || (position == 0.5L && odd);
     case Rounding::nearest_away: return position >= 0.5L;
+    case Rounding::nearest_zero: return position > 0.5L;
     case Rounding::toward_zero: return false;
     case Rounding::up: return !negative;
     case Rounding::down: return negative;
@@ -87,6 +88,7 @@ inline bool delivers_infinity(Rounding mode, bool negative) {
   switch (mode) {
     case Rounding::nearest_even:
     case Rounding::nearest_away:
+    case Rounding::nearest_zero:
     case Rounding::stochastic: return true;
     case Rounding::up: return !negative;
     case Rounding::down: return negative;
