@@ -12,6 +12,7 @@
 
 #include "emulation/analysis/error.h"
 #include "emulation/blocks/quantize.h"
+#include "emulation/blocks/recipes.h"
 #include "formats/catalog.h"
 #include "formats/codec.h"
 #include "lib/exact_sum.h"
@@ -21,6 +22,7 @@ namespace halfulp {
 namespace {
 
 constexpr std::size_t kElements = 1 << 16;  // 256 KiB of FP32: in the second-level cache
+constexpr Policy kSaturate{.rounding = Rounding::nearest_even, .overflow = Overflow::saturate};
 
 const std::vector<float>& normal_values() {
   static const std::vector<float> values = [] {
@@ -40,7 +42,7 @@ void encode_f32(benchmark::State& state, int format_id) {
   std::vector<uint32_t> codes(kElements);
   with_format(format_id, [&]<int id>() {
     for (auto _ : state) {
-      for (std::size_t i = 0; i < kElements; ++i) codes[i] = encode(kFormatAt<id>, kSaturatingCast, x[i]);
+      for (std::size_t i = 0; i < kElements; ++i) codes[i] = encode(kFormatAt<id>, kSaturate, x[i]);
       benchmark::DoNotOptimize(codes.data());
       benchmark::ClobberMemory();
     }
@@ -61,26 +63,32 @@ void decode_codes(benchmark::State& state, int format_id) {
   report_elements(state);
 }
 
+constexpr Matrix kShape{.rows = 128, .cols = kElements / 128};
+
 // normal_values() in a recipe, and room for the way there and back.
 struct Quantized {
+  const Recipe& recipe;
   TensorScale tensor;
   std::vector<std::byte> codes;
   std::vector<std::byte> scales;
   std::vector<float> values;
 
   explicit Quantized(int recipe_id)
-      : tensor(tensor_scale_of(recipe_id, largest_magnitude(recipe_id, 0, normal_values()))),
-        codes(code_bytes(kRecipes[std::size_t(recipe_id)], kElements)),
-        scales(scale_bytes(kRecipes[std::size_t(recipe_id)], kElements)),
+      : recipe(kRecipes[std::size_t(recipe_id)]),
+        tensor(tensor_scale(recipe, largest_magnitude(recipe, 0, normal_values()))),
+        codes(code_bytes(recipe, kShape)),
+        scales(scale_bytes(recipe, kShape)),
         values(kElements) {
-    quantize(recipe_id, tensor, std::span<const float>(normal_values()), codes, scales);
+    quantize_values();
   }
+
+  void quantize_values() { quantize<float>(recipe, tensor, kShape, normal_values(), {}, codes, scales); }
 };
 
 void quantize_tensor(benchmark::State& state, int recipe_id) {
   Quantized q(recipe_id);
   for (auto _ : state) {
-    quantize(recipe_id, q.tensor, std::span<const float>(normal_values()), q.codes, q.scales);
+    q.quantize_values();
     benchmark::ClobberMemory();
   }
   report_elements(state);
@@ -89,7 +97,7 @@ void quantize_tensor(benchmark::State& state, int recipe_id) {
 void dequantize_tensor(benchmark::State& state, int recipe_id) {
   Quantized q(recipe_id);
   for (auto _ : state) {
-    dequantize(recipe_id, q.tensor, q.codes, q.scales, q.values);
+    dequantize(q.recipe, q.tensor, kShape, q.codes, q.scales, q.values);
     benchmark::ClobberMemory();
   }
   report_elements(state);
@@ -98,8 +106,8 @@ void dequantize_tensor(benchmark::State& state, int recipe_id) {
 void error_figures(benchmark::State& state, int recipe_id) {
   const Quantized q(recipe_id);
   for (auto _ : state) {
-    ErrorSums sums(recipe_id, ErrorDetail::summary);
-    sums.add(q.tensor, std::span<const float>(normal_values()));
+    ErrorSums sums(q.recipe, ErrorDetail::summary);
+    sums.add(q.tensor, kShape, std::span<const float>(normal_values()));
     benchmark::DoNotOptimize(sums);
   }
   report_elements(state);

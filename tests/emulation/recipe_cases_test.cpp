@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "emulation/blocks/block.h"
+#include "emulation/blocks/block_sums.h"
 #include "emulation/blocks/quantize.h"
-#include "formats/packing.h"
+#include "emulation/blocks/recipes.h"
+#include "tests/emulation/quantized.h"
 
 namespace halfulp {
 namespace {
@@ -47,22 +49,12 @@ const std::vector<TensorScaleCase> kTensorScales{
 class NvfpTensorScale : public testing::TestWithParam<TensorScaleCase> {};
 
 TEST_P(NvfpTensorScale, IsThePublishers) {
-  const TensorScale scale = tensor_scale_of(find_recipe("nvfp4/te"), GetParam().amax);
+  const TensorScale scale = tensor_scale(recipe_named("nvfp4/te"), GetParam().amax);
   EXPECT_EQ(std::pair(bits(scale.encode), bits(scale.decode)), std::pair(GetParam().encode, GetParam().decode))
       << std::hex << bits(scale.encode) << ' ' << bits(scale.decode);
 }
 
 INSTANTIATE_TEST_SUITE_P(Spec, NvfpTensorScale, testing::ValuesIn(kTensorScales), id_of<TensorScaleCase>);
-
-// A block of nvfp4/te under a given amax of the tensor: scale byte, multiplier, codes from element 0 on.
-struct NvfpBlockCase {
-  std::string_view id;
-  float tensor_amax;
-  std::array<float, 16> x;
-  uint32_t scale;
-  uint32_t multiplier;
-  std::string_view codes;
-};
 
 constexpr std::array<float, 16> kX{1,           -1,          .9140625f,    .75f,          .66796875f, .58203125f,
                                    .5f,         .416015625f, .333984375f,  .291015625f,   .25f,       .208984375f,
@@ -82,6 +74,23 @@ std::array<float, 16> ones_and_inf() {
 
 constexpr float kTiny = 0x1p-20f;
 
+// A block under a given amax of the tensor: scale byte, factor, codes from element 0 on.
+struct NvfpBlockCase {
+  std::string_view id;
+  float tensor_amax;
+  std::array<float, 16> x;
+  uint32_t scale;
+  uint32_t factor;
+  std::string_view codes;
+  std::vector<uint32_t> words = {};  // of RandomSource::te; none: to nearest
+};
+
+// The words that Transformer Engine's generator gives thread 0 of a launch with seed 1234.
+std::vector<uint32_t> first_words() {
+  const PhiloxBlock words = random_block(1234, 0, 0);
+  return {words[0], words[1], words[2], words[3]};
+}
+
 const std::vector<NvfpBlockCase> kNvfpBlocks{
     {"T098",
      2688,
@@ -91,6 +100,9 @@ const std::vector<NvfpBlockCase> kNvfpBlocks{
      "7f66654443222108"},
     {"T099", 1, kX, 0x7e, 0x40c0'0000, "7f76655443332211"},
     {"T100", 3, kX, 0x71, 0x40c7'1c71, "7f76665544332211"},
+    {"T101", 3, kX, 0x71, 0x40c7'1c71, "7f67665444322111", first_words()},
+    {"T102", 3, kX, 0x71, 0x40c7'1c71, "7f66655443322110", {0, 0, 0, 0}},
+    {"T103", 3, kX, 0x71, 0x40c7'1c71, "7f77766554433221", {~0u, ~0u, ~0u, ~0u}},
     {"T104",
      0,
      {0, 0, 0, 0, 0, 0, 0, 0, -0.f, -0.f, -0.f, -0.f, -0.f, -0.f, -0.f, -0.f},
@@ -108,101 +120,152 @@ const std::vector<NvfpBlockCase> kNvfpBlocks{
     {"T107", 1e-36f, filled(1e-36f), 0x66, 0x7c92'4925, "7777777777777777"},
 };
 
+// nvfp4/te with the rounding of a case.
+Recipe te_rounding(const NvfpBlockCase& c) {
+  Recipe recipe = recipe_named("nvfp4/te");
+  if (c.words.empty()) return recipe;
+  recipe.policy.rounding = Rounding::stochastic;
+  recipe.random = RandomSource::te;
+  return recipe;
+}
+
+BlockStatistics statistics_of(const Recipe& recipe, std::span<const float> x) {
+  return block_statistics(recipe, x.data(), 1, x.size(), x.size());
+}
+
 class NvfpBlock : public testing::TestWithParam<NvfpBlockCase> {
  protected:
-  static constexpr int kRecipe = find_recipe("nvfp4/te");
-
-  BlockScale scale() const {
-    float amax = 0;
-    for (const float x : GetParam().x) amax = larger_magnitude(AmaxNan::ignored, amax, x);
-    return block_scale<kRecipe>(amax, tensor_scale_of(kRecipe, GetParam().tensor_amax));
-  }
+  const Recipe recipe_ = te_rounding(GetParam());
+  const TensorScale tensor_ = tensor_scale(recipe_, GetParam().tensor_amax);
+  const BlockScale scale_ = block_scale(recipe_, tensor_, statistics_of(recipe_, GetParam().x), recipe_.unrounded);
 };
 
-TEST_P(NvfpBlock, HasThePublishersScaleByte) { EXPECT_EQ(scale().code, GetParam().scale); }
+TEST_P(NvfpBlock, HasThePublishersScaleByte) { EXPECT_EQ(scale_.code, GetParam().scale); }
 
 TEST_P(NvfpBlock, MultipliesItsElementsByThePublishersInverse) {
-  EXPECT_EQ(bits(scale().multiplier), GetParam().multiplier) << std::hex << bits(scale().multiplier);
+  EXPECT_EQ(bits(scale_.factor), GetParam().factor) << std::hex << bits(scale_.factor);
 }
 
 TEST_P(NvfpBlock, HasThePublishersCodes) {
-  std::array<std::byte, 8> codes;
-  std::array<std::byte, 1> scales;
-  quantize<float>(kRecipe, tensor_scale_of(kRecipe, GetParam().tensor_amax), GetParam().x, codes, scales);
-  std::string text;
-  for (std::size_t i = 0; i < 16; ++i) text += "0123456789abcdef"[load_code<4>(codes.data(), i)];
-  EXPECT_EQ(text, GetParam().codes);
+  const Quantized q = quantized(recipe_, tensor_, {.rows = 1, .cols = 16}, GetParam().x, {.words = GetParam().words});
+  EXPECT_EQ(q.code_text(), GetParam().codes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Spec, NvfpBlock, testing::ValuesIn(kNvfpBlocks), id_of<NvfpBlockCase>);
 
-// The block scale of nvfp4/te where block and tensor have these largest magnitudes, BF16 codes.
-BlockScale nvfp4_scale(uint32_t block_amax, uint32_t tensor_amax) {
-  constexpr int kRecipe = find_recipe("nvfp4/te");
-  const auto bf16 = [](uint32_t code) { return bit_cast<float>(code << 16); };
-  return block_scale<kRecipe>(bf16(block_amax), tensor_scale_of(kRecipe, bf16(tensor_amax)));
+// The words of T101 come from the seed alone where the block is the tensor's first.
+TEST(Spec, T101_WordsComeFromTheSeed) {
+  Recipe recipe = recipe_named("nvfp4/te");
+  recipe.policy.rounding = Rounding::stochastic;
+  recipe.random = RandomSource::te;
+  const Quantized q = quantized(recipe, tensor_scale(recipe, 3), {.rows = 1, .cols = 16}, kX, {.seed = 1234});
+  EXPECT_EQ(q.code_text(), "7f67665444322111");
 }
 
-// (amax / 6) * S_enc would be 40a80000 and byte 4a.
-TEST(Spec, T108_NvfpScaleIsNotASixthTimesTheTensorScale) {
-  const BlockScale scale = nvfp4_scale(0x3c43, 0x3f82);
-  EXPECT_EQ(std::pair(bits(scale.unrounded), scale.code), std::pair(0x40a8'0001u, 0x4bu));
+// A block of nvfp4/te-4over6-mse: what the largest to 4 and the largest to 6 come to, and which is taken.
+struct FourOverSixCase {
+  std::string_view id;
+  float tensor_amax;
+  std::array<float, 16> x;
+  uint32_t scale_of_4, error_of_4;
+  uint32_t scale_of_6, error_of_6;
+  uint32_t taken;
+};
+
+const std::vector<FourOverSixCase> kFourOverSix{
+    {"T109", 6, {4, -4, 3, 2, 1.5f, 1, .5f, 0, 4, 4, 4, 4, 4, 4, 4, 4}, 0x7e, 0, 0x79, 0x3eeb'c14b, 0x7e},
+    // A tie, since the scale of 4 clips.
+    {"T110", 6, {6, -6, 3, 2, 1.5f, 1, .5f, 0, 4, 4, 4, 4, 4, 4, 4, 4}, 0x7e, 0, 0x7e, 0, 0x7e},
+    {"T111", 8, filled(1), 0x6a, 0x3d14'9b91, 0x66, 0, 0x66},
+};
+
+class FourOverSix : public testing::TestWithParam<FourOverSixCase> {
+ protected:
+  static constexpr const Recipe& kRecipe = recipe_named("nvfp4/te-4over6-mse");
+  const TensorScale tensor_ = tensor_scale(kRecipe, GetParam().tensor_amax);
+
+  BlockScale scale(const Formula& unrounded) const {
+    return block_scale(kRecipe, tensor_, statistics_of(kRecipe, GetParam().x), unrounded);
+  }
+
+  // e2m1 * float(sf) * amax / 2688 less x, squared, summed from element 0 on, in FP32.
+  float error(const BlockScale& scale) const {
+    float sum = 0;
+    for (const float x : GetParam().x) {
+      const float value = decode(kRecipe.element.entry().format, encode_element(kRecipe, tensor_, scale, x)) *
+                          scale.value * GetParam().tensor_amax / 2688;
+      sum += (value - x) * (value - x);
+    }
+    return sum;
+  }
+};
+
+TEST_P(FourOverSix, HasThePublishersScales) {
+  EXPECT_EQ(scale(kRecipe.choice.alternative).code, GetParam().scale_of_4);
+  EXPECT_EQ(scale(kRecipe.unrounded).code, GetParam().scale_of_6);
 }
 
-// (amax * S_enc) * (1/6) would be byte 46. Found with the program of tests/oracle/recipes_numpy.py.
-TEST(Spec, NvfpScaleMultipliesTheTensorScaleByASixthFirst) {
-  const BlockScale scale = nvfp4_scale(0x3c11, 0x3f8c);
-  EXPECT_EQ(std::pair(bits(scale.unrounded), scale.code), std::pair(0x4068'0001u, 0x47u));
+TEST_P(FourOverSix, HasThePublishersErrors) {
+  EXPECT_EQ(bits(error(scale(kRecipe.choice.alternative))), GetParam().error_of_4);
+  EXPECT_EQ(bits(error(scale(kRecipe.unrounded))), GetParam().error_of_6);
 }
 
-// The scale byte by the block's largest magnitude, for OCP's floor and for TransformerEngine.
+TEST_P(FourOverSix, TakesTheSmallerError) {
+  const Quantized q = quantized(kRecipe, tensor_, {.rows = 1, .cols = 16}, GetParam().x);
+  EXPECT_EQ(q.scale(0), GetParam().taken);
+}
+
+INSTANTIATE_TEST_SUITE_P(Spec, FourOverSix, testing::ValuesIn(kFourOverSix), id_of<FourOverSixCase>);
+
+// The scale byte by the block's largest magnitude, in the columns of the list of cases.
 struct MxScaleCase {
   std::string_view id;
   float amax;
-  uint32_t floor;
-  uint32_t te;
+  std::vector<uint32_t> scales;
 };
+
+// OCP's floor, torchao's CEIL, EVEN and RCEIL on its main branch, Transformer Engine's.
+constexpr const Recipe* kE4m3Columns[] = {&recipe_named("mxfp8/ocp"), &recipe_named("mxfp8/torchao-main-ceil"),
+                                          &recipe_named("mxfp8/torchao-main-even"),
+                                          &recipe_named("mxfp8/torchao-main-rceil"), &recipe_named("mxfp8/te")};
 
 const std::vector<MxScaleCase> kE4m3Scales{
-    {"T115", 448, 0x7f, 0x7f},   {"T116", 449, 0x7f, 0x80},       {"T117", 480, 0x7f, 0x80},
-    {"T118", 511, 0x7f, 0x80},   {"T119", 512, 0x80, 0x80},       {"T120", 1, 0x77, 0x77},
-    {"T121", 1.75f, 0x77, 0x77}, {"T122", 1.8125f, 0x77, 0x78},   {"T123", 1.9375f, 0x77, 0x78},
-    {"T124", 0, 0x00, 0x00},     {"T125", 0x1p-126f, 0x00, 0x00}, {"T126", 0x1.fep127f, 0xf6, 0xf7},
-    {"T127", kInf, 0xff, 0xfe},  {"T128", kNaN, 0xff, 0xff},
+    {"T115", 448, {0x7f, 0x80, 0x7f, 0x7f, 0x7f}},       {"T116", 449, {0x7f, 0x80, 0x7f, 0x80, 0x80}},
+    {"T117", 480, {0x7f, 0x80, 0x7f, 0x80, 0x80}},       {"T118", 511, {0x7f, 0x80, 0x80, 0x80, 0x80}},
+    {"T119", 512, {0x80, 0x80, 0x80, 0x80, 0x80}},       {"T120", 1, {0x77, 0x77, 0x77, 0x77, 0x77}},
+    {"T121", 1.75f, {0x77, 0x78, 0x77, 0x77, 0x77}},     {"T122", 1.8125f, {0x77, 0x78, 0x77, 0x78, 0x78}},
+    {"T123", 1.9375f, {0x77, 0x78, 0x78, 0x78, 0x78}},   {"T124", 0, {0x00, 0x00, 0x00, 0x00, 0x00}},
+    {"T125", 0x1p-126f, {0x00, 0x00, 0x00, 0x00, 0x00}}, {"T126", 0x1.fep127f, {0xf6, 0xf7, 0xff, 0xf7, 0xf7}},
+    {"T127", kInf, {0xff, 0xff, 0xff, 0xff, 0xfe}},      {"T128", kNaN, {0xff, 0xff, 0xff, 0xff, 0xff}},
 };
+
+constexpr const Recipe* kE5m2Columns[] = {&recipe_named("mxfp8/ocp-e5m2"), &recipe_named("mxfp8/te-e5m2")};
 
 const std::vector<MxScaleCase> kE5m2Scales{
-    {"T129", 57344, 0x7f, 0x7f},
-    {"T130", 57345, 0x7f, 0x80},
-    {"T131", 1.75f, 0x70, 0x70},
-    {"T132", 1.8125f, 0x70, 0x71},
+    {"T129", 57344, {0x7f, 0x7f}},
+    {"T130", 57345, {0x7f, 0x80}},
+    {"T131", 1.75f, {0x70, 0x70}},
+    {"T132", 1.8125f, {0x70, 0x71}},
 };
 
-template <int recipe_id>
-uint32_t scale_byte(float amax) {
-  return block_scale<recipe_id>(amax, {}).code;
+BlockScale scale_of_amax(const Recipe& recipe, float amax) {
+  return block_scale(recipe, {}, {.amax = amax}, recipe.unrounded);
 }
 
 class Mxfp8E4m3Scale : public testing::TestWithParam<MxScaleCase> {};
 
-TEST_P(Mxfp8E4m3Scale, OfOcpIsRoundedDown) {
-  EXPECT_EQ(scale_byte<find_recipe("mxfp8/ocp")>(GetParam().amax), GetParam().floor);
-}
-
-TEST_P(Mxfp8E4m3Scale, OfTransformerEngineIsRoundedUp) {
-  EXPECT_EQ(scale_byte<find_recipe("mxfp8/te")>(GetParam().amax), GetParam().te);
+TEST_P(Mxfp8E4m3Scale, IsThePublishers) {
+  for (std::size_t i = 0; i < GetParam().scales.size(); ++i)
+    EXPECT_EQ(scale_of_amax(*kE4m3Columns[i], GetParam().amax).code, GetParam().scales[i]) << kE4m3Columns[i]->name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Spec, Mxfp8E4m3Scale, testing::ValuesIn(kE4m3Scales), id_of<MxScaleCase>);
 
 class Mxfp8E5m2Scale : public testing::TestWithParam<MxScaleCase> {};
 
-TEST_P(Mxfp8E5m2Scale, OfOcpIsRoundedDown) {
-  EXPECT_EQ(scale_byte<find_recipe("mxfp8/ocp-e5m2")>(GetParam().amax), GetParam().floor);
-}
-
-TEST_P(Mxfp8E5m2Scale, OfTransformerEngineIsRoundedUp) {
-  EXPECT_EQ(scale_byte<find_recipe("mxfp8/te-e5m2")>(GetParam().amax), GetParam().te);
+TEST_P(Mxfp8E5m2Scale, IsThePublishers) {
+  for (std::size_t i = 0; i < GetParam().scales.size(); ++i)
+    EXPECT_EQ(scale_of_amax(*kE5m2Columns[i], GetParam().amax).code, GetParam().scales[i]) << kE5m2Columns[i]->name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Spec, Mxfp8E5m2Scale, testing::ValuesIn(kE5m2Scales), id_of<MxScaleCase>);
@@ -224,7 +287,7 @@ const std::vector<ProductCase> kProducts{
 class Mxfp8Product : public testing::TestWithParam<ProductCase> {};
 
 TEST_P(Mxfp8Product, IsRoundedOnce) {
-  const BlockScale scale = block_scale<find_recipe("mxfp8/te")>(bit_cast<float>(GetParam().amax), {});
+  const BlockScale scale = scale_of_amax(recipe_named("mxfp8/te"), bit_cast<float>(GetParam().amax));
   EXPECT_EQ(std::pair(bits(scale.unrounded), scale.code), std::pair(GetParam().product, GetParam().scale));
 }
 
@@ -233,32 +296,44 @@ INSTANTIATE_TEST_SUITE_P(Spec, Mxfp8Product, testing::ValuesIn(kProducts), id_of
 // The first elements of a block of MXFP8, the others zero.
 struct MxElementsCase {
   std::string_view id;
-  std::string_view recipe;
+  const Recipe* recipe;
   std::vector<float> x;
   uint32_t scale;
   std::vector<uint32_t> codes;
 };
 
 const std::vector<MxElementsCase> kMxElements{
-    {"T136", "mxfp8/te", {1, -0.5f, 0.0078125f, 0.001f, -0.f}, 0x77, {0x78, 0xf0, 0x40, 0x28, 0x80}},
-    {"T137", "mxfp8/ocp", {1.9375f, 1.75f, -1.9375f}, 0x77, {0x7e, 0x7e, 0xfe}},
-    {"T138", "mxfp8/te", {1.9375f, 1.75f, -1.9375f}, 0x78, {0x78, 0x76, 0xf8}},
+    {"T136", &recipe_named("mxfp8/te"), {1, -0.5f, 0.0078125f, 0.001f, -0.f}, 0x77, {0x78, 0xf0, 0x40, 0x28, 0x80}},
+    {"T137", &recipe_named("mxfp8/ocp"), {1.9375f, 1.75f, -1.9375f}, 0x77, {0x7e, 0x7e, 0xfe}},
+    {"T138", &recipe_named("mxfp8/te"), {1.9375f, 1.75f, -1.9375f}, 0x78, {0x78, 0x76, 0xf8}},
 };
 
 class Mxfp8Elements : public testing::TestWithParam<MxElementsCase> {};
 
 TEST_P(Mxfp8Elements, HaveThePublishersCodes) {
   const MxElementsCase& c = GetParam();
-  std::array<float, 32> x{};
-  std::ranges::copy(c.x, x.begin());
-  std::array<std::byte, 32> codes;
-  std::array<std::byte, 1> scale;
-  quantize<float>(find_recipe(c.recipe), {}, x, codes, scale);
-  EXPECT_EQ(uint32_t(scale[0]), c.scale);
-  for (std::size_t i = 0; i < c.codes.size(); ++i) EXPECT_EQ(uint32_t(codes[i]), c.codes[i]) << "element " << i;
+  const Quantized q = quantized_block(*c.recipe, c.x, 0);
+  EXPECT_EQ(q.scale(0), c.scale);
+  for (std::size_t i = 0; i < c.codes.size(); ++i) EXPECT_EQ(q.code(i), c.codes[i]) << "element " << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(Spec, Mxfp8Elements, testing::ValuesIn(kMxElements), id_of<MxElementsCase>);
+
+// Codes of 1.0 under scales of 2.0 times codes of 2.0 under scales of 0.5, sixteen times.
+TEST(Spec, T149_DotProductOfTwoBlocks) {
+  const Format e2m1 = format_named("e2m1"), ue4m3 = format_named("ue4m3");
+  float sum = 0;
+  for (int k = 0; k < 16; ++k) sum += decode(e2m1, 2) * decode(ue4m3, 0x40) * (decode(e2m1, 4) * decode(ue4m3, 0x30));
+  EXPECT_EQ(sum, 32);
+}
+
+// The factor of a product's epilogue: amax of A, times amax of B, times FP32's 1 / (6 * 6 * 448 * 448).
+TEST(Spec, T150_FactorOfAProductMultipliesFromTheLeft) {
+  constexpr float kInverse = 1.f / 7225344;
+  static_assert(bit_cast<uint32_t>(kInverse) == 0x3414'9b93);
+  const float a = 3, b = 5;
+  EXPECT_EQ(bits(1 * a * b * kInverse), 0x360b'51dau);
+}
 
 }  // namespace
 }  // namespace halfulp

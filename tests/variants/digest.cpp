@@ -11,6 +11,7 @@
 
 #include "emulation/analysis/error.h"
 #include "emulation/blocks/quantize.h"
+#include "emulation/blocks/recipes.h"
 #include "lib/random_values.h"
 
 namespace halfulp {
@@ -31,17 +32,17 @@ std::vector<float> data() {
   return x;
 }
 
-void print_digest(int id, std::string_view what, std::span<const float> x) {
-  const Recipe& recipe = kRecipes[std::size_t(id)];
-  const TensorScale scale = tensor_scale_of(id, largest_magnitude(id, 0, x));
-  std::vector<std::byte> codes(code_bytes(recipe, x.size())), scales(scale_bytes(recipe, x.size()));
-  quantize<float>(id, scale, x, codes, scales);
+void print_digest(const Recipe& recipe, std::string_view what, std::span<const float> x) {
+  const Matrix shape{.rows = 128, .cols = x.size() / 128};
+  const TensorScale scale = tensor_scale(recipe, largest_magnitude(recipe, 0, x));
+  std::vector<std::byte> codes(code_bytes(recipe, shape)), scales(scale_bytes(recipe, shape));
+  quantize<float>(recipe, scale, shape, x, {}, codes, scales);
   std::vector<float> y(x.size());
-  dequantize(id, scale, codes, scales, y);
+  dequantize(recipe, scale, shape, codes, scales, y);
   for (float& value : y)
     if (value != value) value = 0;  // the sign and payload of a NaN are the machine's
-  ErrorSums sums(id, ErrorDetail::strata);
-  sums.add<float>(scale, x);
+  ErrorSums sums(recipe, ErrorDetail::strata);
+  sums.add<float>(scale, shape, x);
   const std::string figures = dump_json(sums.figures());
   std::printf("%.*s %.*s codes %016jx scales %016jx values %016jx figures %016jx\n", int(recipe.name.size()),
               recipe.name.data(), int(what.size()), what.data(), uintmax_t(digest(codes)), uintmax_t(digest(scales)),
@@ -54,8 +55,8 @@ void print_digest(int id, std::string_view what, std::span<const float> x) {
 int main() {
   using namespace halfulp;
   const std::vector<float> x = data();
-  for (int id = 0; id < int(kRecipes.size()); ++id) {
-    print_digest(id, "normal", std::span(x).first(kElements / 2));
-    print_digest(id, "any", std::span(x).last(kElements / 2));
+  for (const Recipe& recipe : kRecipes) {
+    print_digest(recipe, "normal", std::span(x).first(kElements / 2));
+    print_digest(recipe, "any", std::span(x).last(kElements / 2));
   }
 }
