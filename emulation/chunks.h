@@ -12,7 +12,7 @@
 
 namespace halfulp {
 
-// A multiple of every block, so that no block is divided.
+// A multiple of the elements of every instruction.
 inline constexpr uint64_t kChunkElements = uint64_t{1} << 18;
 
 // Calls fn(first, elements) for each chunk of the tensor, `first` being the position of the chunk's first element, and

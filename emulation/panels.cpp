@@ -9,10 +9,14 @@ uint64_t divided(uint64_t count, uint64_t by) { return (count + by - 1) / by; }
 
 }  // namespace
 
-MatrixView view_along(std::span<const uint64_t> shape, int axis) {
-  if (shape.empty()) return {.outer = 1, .along = 1, .inner = 1};
-  const std::size_t along = std::size_t(axis < 0 ? axis + int(shape.size()) : axis);
-  MatrixView view{.outer = 1, .along = shape[along], .inner = 1};
+MatrixView view_along(const Recipe& recipe, std::span<const uint64_t> shape, int axis) {
+  MatrixView view{.outer = 1, .along = 1, .inner = 1};
+  if (!has_scale(recipe) || shape.empty()) {
+    for (const uint64_t extent : shape) view.along *= extent;
+    return view;
+  }
+  const std::size_t along = std::size_t(axis + int(shape.size()));
+  view.along = shape[along];
   for (std::size_t i = 0; i < along; ++i) view.outer *= shape[i];
   for (std::size_t i = along + 1; i < shape.size(); ++i) view.inner *= shape[i];
   return view;
@@ -35,6 +39,16 @@ Panel Panels::operator[](uint64_t number) const {
   return {.first_row = row,
           .first_col = col,
           .shape = {.rows = std::min(rows_, shape_.rows - row), .cols = std::min(cols_, shape_.cols - col)}};
+}
+
+Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const MatrixView& view,
+                            const Panel& panel) {
+  Randomness random = tensor;
+  random.first_element += panel.first_row * view.along + panel.first_col;
+  const uint64_t width = block_cols(recipe, view.shape());
+  random.first_block += panel.first_row * divided(view.along, width) + panel.first_col / width;
+  if (!random.words.empty()) random.words = random.words.subspan(random.first_element / 4);
+  return random;
 }
 
 }  // namespace halfulp

@@ -25,9 +25,9 @@ struct MatrixView {
   uint64_t position(uint64_t row, uint64_t col) const { return (row / inner * along + col) * inner + row % inner; }
 };
 
-// The view with columns along `axis`, counted from the end where it is negative; rank 0 is one element. Requires
-// -rank <= axis < rank, or 0 or -1 for rank 0.
-MatrixView view_along(std::span<const uint64_t> shape, int axis);
+// The view with columns along `axis`, counted from the end: -rank <= axis <= -1; rank 0 is one element. A recipe
+// without blocks sees one row.
+MatrixView view_along(const Recipe& recipe, std::span<const uint64_t> shape, int axis);
 
 // Rows and columns of a matrix, from element (first_row, first_col) on.
 struct Panel {
@@ -48,6 +48,9 @@ class Panels {
   uint64_t rows_, cols_;  // of a panel
   uint64_t row_panels_, col_panels_;
 };
+
+// The random bits of a tensor from a panel's first element on.
+Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const MatrixView& view, const Panel& panel);
 
 // Element (row, col) of the panel is out[row * panel.shape.cols + col].
 template <class Source>

@@ -3,20 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 
 #include "emulation/blocks/quantize.h"
-#include "emulation/chunks.h"
-#include "formats/codec.h"
+#include "emulation/blocks/recipes.h"
+#include "emulation/panels.h"
+#include "formats/packing.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/mapped_file.h"
 #include "lib/npy.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
+#include "tools/placement.h"
 #include "tools/quantized.h"
+#include "tools/recipe_option.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -31,7 +35,8 @@ struct Source {
   std::string file;
   std::string name;
   std::vector<uint64_t> shape;
-  int recipe_id;
+  int axis;  // from the end
+  const Recipe* recipe;
   TensorScale scale;
   Tensor codes;
   std::optional<Tensor> scales;
@@ -58,8 +63,6 @@ class QuantizedFile {
     if (value(kFormatKey) != kFormatVersion)
       fail("", fmt::format("was not written by 'halfulp quantize': its metadata has no {} = {}", kFormatKey,
                            kFormatVersion));
-    if (metadata_.contains(kAxisKey) && value(kAxisKey) != "-1")
-      fail("", fmt::format("its blocks lie along axis '{}'; only the last, '-1', is known", value(kAxisKey)));
   }
 
   // The tensors that have codes, in the order of their names.
@@ -77,26 +80,52 @@ class QuantizedFile {
     Source s{.file = path_,
              .name = name,
              .shape = shape(name),
-             .recipe_id = find_recipe(value(kRecipeKey)),
+             .axis = -1,
+             .recipe = &recipe(name),
              .scale = {},
              .codes = {},
              .scales = {}};
-    if (s.recipe_id < 0)
-      fail(name, fmt::format("was quantized with recipe '{}', which this version does not know", value(kRecipeKey)));
-    const Recipe& recipe = kRecipes[std::size_t(s.recipe_id)];
-    if (has_scale(recipe) && row_length(s.shape) % uint64_t(recipe.block) != 0)
-      fail(name, fmt::format("its shape {} is not whole blocks of {}", shape_text(s.shape), recipe.block));
-    const QuantizedParts parts = quantized_parts(recipe, name, s.shape);
+    s.axis = axis(name, s.shape);
+    const Recipe& r = *s.recipe;
+    const std::string reason = has_scale(r) ? refusal(r, view_along(r, s.shape, s.axis).shape()) : "";
+    if (!reason.empty()) fail(name, fmt::format("shape {}: {}", shape_text(s.shape), reason));
+    const QuantizedParts parts = quantized_parts(r, name, s.shape, s.axis);
     s.codes = part(parts.codes);
-    if (has_scale(recipe)) {
+    if (has_scale(r)) {
       s.scales = part(parts.scales.front());
-      check_scales(recipe, *s.scales);
+      check_scales(r, *s.scales);
     }
-    if (has_outer_scale(recipe)) {
-      s.scale.decode = load_unaligned<float>(part(parts.tensor_scale[0]).bytes.data());
-      s.scale.amax = load_unaligned<float>(part(parts.tensor_scale[1]).bytes.data());
-    }
+    if (has_outer_scale(r)) s.scale = scale(r, name, parts);
     return s;
+  }
+
+  const Recipe& recipe(const std::string& name) const {
+    if (metadata_.contains(kDefinitionKey)) return recipe_of_toml(value(kDefinitionKey), path_);
+    const int id = find_recipe(value(kRecipeKey));
+    if (id < 0)
+      fail(name, fmt::format("was quantized with recipe '{}', which this version does not know", value(kRecipeKey)));
+    return kRecipes[std::size_t(id)];
+  }
+
+  int axis(const std::string& name, std::span<const uint64_t> shape) const {
+    const std::string text = metadata_.contains(kAxisKey) ? value(kAxisKey) : "-1";
+    const int rank = int(std::max<std::size_t>(shape.size(), 1));
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < -rank || number >= rank)
+      fail(name, fmt::format("its blocks lie along axis '{}', which shape {} does not have", text, shape_text(shape)));
+    return number < 0 ? number : number - rank;
+  }
+
+  // Everything follows from the tensor's largest magnitude; the decode factor says whether it is the right one.
+  TensorScale scale(const Recipe& r, const std::string& name, const QuantizedParts& parts) const {
+    const float decode = load_unaligned<float>(part(parts.tensor_scale[0]).bytes.data());
+    const TensorScale scale = tensor_scale(r, load_unaligned<float>(part(parts.tensor_scale[1]).bytes.data()));
+    const bool same = scale.decode == decode || (std::isnan(scale.decode) && std::isnan(decode));
+    if (!same)
+      fail(name + ".global_scale", fmt::format("is {}, but recipe {} makes {} of {}.amax = {}", decode, r.name,
+                                               scale.decode, name, scale.amax));
+    return scale;
   }
 
   std::vector<uint64_t> shape(const std::string& name) const {
@@ -120,12 +149,12 @@ class QuantizedFile {
 
   // A byte that the scale format does not fill (bit 7 of UE4M3) is a fault of the file, not a scale.
   void check_scales(const Recipe& recipe, const Tensor& scales) const {
-    const uint32_t unused = 0xff & ~scale_of(recipe).format.code_mask();
+    const uint32_t unused = 0xff & ~recipe.scale.entry().format.code_mask();
     for (std::size_t i = 0; i < scales.bytes.size(); ++i)
       if (uint32_t(scales.bytes[i]) & unused)
         throw InputError({.file = path_, .tensor = scales.name, .byte = i},
                          fmt::format("of the tensor is 0x{:02x}, which is no {} code: bits of 0x{:02x} are set",
-                                     uint32_t(scales.bytes[i]), recipe.scale, unused));
+                                     uint32_t(scales.bytes[i]), recipe.scale.name(), unused));
   }
 
   std::string value(const std::string& key) const {
@@ -142,21 +171,24 @@ class QuantizedFile {
   std::map<std::string, Tensor> tensors_;
 };
 
-// Writes FP32 values of a tensor to where they belong.
-using Sink = std::function<void(uint64_t byte_offset, std::span<const std::byte> bytes)>;
-
 void dequantize_tensor(const Source& source, int threads, const Sink& sink, Progress& progress) {
-  const Recipe& recipe = kRecipes[std::size_t(source.recipe_id)];
-  const uint64_t total = *element_count(source.shape);
-  parallel_for((total + kChunkElements - 1) / kChunkElements, threads, [&](std::size_t chunk) {
-    const uint64_t first = chunk * kChunkElements;
-    std::vector<float> y(std::min(kChunkElements, total - first));
-    const auto codes = source.codes.bytes.subspan(code_bytes(recipe, first), code_bytes(recipe, y.size()));
-    std::span<const std::byte> scales;
-    if (source.scales) scales = source.scales->bytes.subspan(scale_bytes(recipe, first), scale_bytes(recipe, y.size()));
-    dequantize(source.recipe_id, source.scale, codes, scales, y);
-    sink(first * sizeof(float), std::as_bytes(std::span<const float>(y)));
-    source.codes.release(code_bytes(recipe, first), code_bytes(recipe, first) + codes.size());
+  const Recipe& recipe = *source.recipe;
+  const MatrixView view = view_along(recipe, source.shape, source.axis);
+  const Panels panels(recipe, view.shape());
+  const int bits = recipe.element.entry().storage_bits;
+  parallel_for(panels.count(), threads, [&](std::size_t number) {
+    const Panel panel = panels[number];
+    std::vector<float> y(panel.shape.elements());
+    std::vector<std::byte> scales;
+    if (source.scales)
+      scales = gather(scale_view(recipe, view), scale_panel(recipe, view, panel), recipe.scale.entry().storage_bits,
+                      source.scales->bytes);
+    dequantize(recipe, source.scale, panel.shape, gather(view, panel, bits, source.codes.bytes), scales, y);
+    place(view, panel, 32, std::as_bytes(std::span<const float>(y)), sink);
+    if (view.inner == 1) {
+      const uint64_t first = panel.first_row * view.along + panel.first_col;
+      source.codes.release(packed_bytes(bits, first), packed_bytes(bits, first + y.size()));
+    }
     progress.advance(y.size());
   });
 }
@@ -183,8 +215,7 @@ ExitCode run(const Arguments& arguments) {
     writer.commit();
     return ExitCode::good;
   }
-  SafetensorsWriter writer(output, specs,
-                           {{kRecipeKey, std::string(kRecipes[std::size_t(sources.front().recipe_id)].name)}});
+  SafetensorsWriter writer(output, specs, {{kRecipeKey, std::string(sources.front().recipe->name)}});
   for (std::size_t i = 0; i < sources.size(); ++i)
     dequantize_tensor(
         sources[i], threads_of(arguments),

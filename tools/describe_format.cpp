@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "emulation/blocks/recipe.h"
+#include "emulation/blocks/recipes.h"
 #include "formats/catalog.h"
 #include "formats/codec.h"
 #include "formats/ptx_cvt.h"
@@ -158,8 +158,8 @@ std::vector<Facts> named_codes(const Format& f) {
 std::vector<Facts> users_of(std::string_view name) {
   std::vector<Facts> rows;
   for (const Recipe& recipe : kRecipes) {
-    if (recipe.element == name) rows.push_back({{"used_by", recipe.name}, {"as", "elements"}});
-    if (recipe.scale == name) rows.push_back({{"used_by", recipe.name}, {"as", "block scales"}});
+    if (recipe.element.name() == name) rows.push_back({{"used_by", recipe.name}, {"as", "elements"}});
+    if (recipe.scale.name() == name) rows.push_back({{"used_by", recipe.name}, {"as", "block scales"}});
   }
   for (const PtxCvtRow& row : kPtxCvts) {
     const PtxCvt op = ptx_cvt(row);

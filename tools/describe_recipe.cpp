@@ -1,45 +1,32 @@
 // What `halfulp formats` says about recipes.
 
-#include "emulation/blocks/recipe.h"
+#include "emulation/blocks/recipe_fields.h"
+#include "emulation/blocks/recipes.h"
 #include "tools/catalogs.h"
 #include "tools/policy_text.h"
+#include "tools/recipe_option.h"
 #include "tools/recipe_text.h"
 
 namespace halfulp {
 namespace {
 
-std::string_view rule_text(ScaleRule rule) {
-  switch (rule) {
-    case ScaleRule::none: return "none: every element is converted by itself";
-    case ScaleRule::mx_floor: return "a power of two, from the exponent of the block's largest magnitude, rounded down";
-    case ScaleRule::mx_round_up: return "a power of two, rounded up, so that the block's largest magnitude fits";
-    case ScaleRule::nvfp4_encode: return "E4M3, from the block's largest magnitude and the tensor's scale";
-  }
-  return "";
-}
+std::string scale_text(const Recipe& recipe) { return has_scale(recipe) ? std::string(recipe.scale.name()) : "none"; }
 
-std::string_view outer_text(OuterScale outer) {
-  switch (outer) {
-    case OuterScale::none: return "none";
-    case OuterScale::encode: return "one FP32 scale of the tensor";
-  }
-  return "";
-}
+std::string_view outer_text(const Recipe& recipe) { return has_outer_scale(recipe) ? "FP32, of the tensor" : "none"; }
 
-std::string scale_text(const Recipe& recipe) { return has_scale(recipe) ? std::string(recipe.scale) : "none"; }
-
-// Bits that one element takes, with its share of the block's scale.
+// Bits that one element takes, with its share of the block's scale; of a whole row that share is none.
 double bits_per_element(const Recipe& recipe) {
-  const double element = element_of(recipe).format.bits();
-  return has_scale(recipe) ? element + double(scale_of(recipe).storage_bits) / recipe.block : element;
+  const double element = recipe.element.entry().format.bits();
+  const int elements = recipe.block.rows * recipe.block.cols;
+  return has_scale(recipe) && elements > 0 ? element + double(recipe.scale.entry().storage_bits) / elements : element;
 }
 
 Facts list_row(const Recipe& recipe) {
   return {{"name", recipe.name},
-          {"element", recipe.element},
-          {"block", recipe.block},
+          {"element", recipe.element.name()},
+          {"block", extent_text(recipe.block)},
           {"scale", scale_text(recipe)},
-          {"outer_scale", outer_text(recipe.outer)},
+          {"outer_scale", outer_text(recipe)},
           {"bits_per_element", bits_per_element(recipe)},
           {"source", recipe.source}};
 }
@@ -51,26 +38,32 @@ std::vector<Facts> list_recipes() {
 }
 
 std::string block_text(const Recipe& recipe) {
-  if (!has_scale(recipe)) return "1: an element by itself";
-  return fmt::format("{} elements of a row, along the last dimension", recipe.block);
+  if (!has_scale(recipe)) return "1 x 1: an element by itself";
+  return fmt::format("{} elements share a scale; columns lie along --axis, by default the last dimension",
+                     extent_text(recipe.block));
 }
 
 Facts recipe_facts(const Recipe& recipe) {
-  return {{"name", recipe.name},
-          {"summary", recipe.summary},
-          {"source", recipe.source},
-          {"element", recipe.element},
-          {"conversion", policy_text(recipe.policy)},
-          {"inf", recipe.policy.inf == InfInput::overflow ? "overflows like a finite value"
-                                                          : "becomes NaN where there is no Inf"},
-          {"nan", kNanInputTexts[std::size_t(recipe.policy.nan)]},
-          {"block", recipe.block, block_text(recipe)},
-          {"scale", scale_text(recipe)},
-          {"scale_rule", rule_text(recipe.scale_rule)},
-          {"outer_scale", outer_text(recipe.outer)},
-          {"nan_in_a_block", recipe.amax_nan == AmaxNan::ignored ? "is ignored by the largest magnitude"
-                                                                 : "makes the largest magnitude, and the scale, NaN"},
-          {"bits_per_element", bits_per_element(recipe)}};
+  Facts facts{
+      {"name", recipe.name},
+      {"summary", recipe.summary},
+      {"source", recipe.source},
+      {"element", recipe.element.name()},
+      {"conversion", policy_text(recipe.policy)},
+      {"inf",
+       recipe.policy.inf == InfInput::overflow ? "overflows like a finite value" : "becomes NaN where there is no Inf"},
+      {"nan", kNanInputTexts[std::size_t(recipe.policy.nan)]},
+      {"zero", recipe.policy.zero == ZeroResult::keeps_sign ? "keeps its sign" : "is never negative"},
+      {"block", extent_text(recipe.block), block_text(recipe)},
+      {"scale", scale_text(recipe)},
+      {"outer_scale", outer_text(recipe)},
+      {"edge", recipe.edge == Edge::refused ? "tensors are whole blocks" : "the last block may be a part of one"},
+      {"bits_per_element", bits_per_element(recipe)}};
+  if (is_random(recipe))
+    facts.emplace_back("random", recipe.random == RandomSource::ideal
+                                     ? "32 bits for each element, from (seed, tensor, element)"
+                                     : "16 bits for each element, a word for four, as cvt.rs takes them");
+  return facts;
 }
 
 std::vector<Facts> step_rows(const std::vector<RecipeStep>& steps) {
@@ -79,8 +72,16 @@ std::vector<Facts> step_rows(const std::vector<RecipeStep>& steps) {
   return rows;
 }
 
+std::vector<Facts> field_rows(const Recipe& recipe) {
+  std::vector<Facts> rows;
+  for (const RecipeField& field : recipe_fields())
+    if (const std::string text = field.text(recipe); !text.empty())
+      rows.push_back({{"field", field.name}, {"text", text}, {"meaning", field.meaning}});
+  return rows;
+}
+
 Description describe(std::string_view name) {
-  const Recipe& recipe = kRecipes[std::size_t(find_recipe(name))];
+  const Recipe& recipe = recipe_of(name);
   std::vector<RecipeStep> steps = tensor_steps(recipe);
   for (const RecipeStep& step : block_steps(recipe)) steps.push_back(step);
   for (const RecipeStep& step : element_steps(recipe)) steps.push_back(step);
@@ -89,7 +90,8 @@ Description describe(std::string_view name) {
           .sections = {{"steps",
                         "Steps; every operation is one in FP32, rounded to nearest even, subnormals kept. x is an "
                         "element, c the value of its code, q what it stands for",
-                        step_rows(steps)}}};
+                        step_rows(steps)},
+                       {"fields", "Fields, as NAME+FIELD=TEXT or a TOML file states them", field_rows(recipe)}}};
 }
 
 std::vector<std::string> names() {

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "emulation/blocks/quantize.h"
-#include "emulation/chunks.h"
+#include "emulation/panels.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/notice.h"
@@ -18,6 +18,7 @@
 #include "lib/threshold.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
+#include "tools/recipe_option.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -51,72 +52,82 @@ ErrorDetail detail_of(const Arguments& arguments) {
   return arguments.flag("--detail") ? ErrorDetail::strata : ErrorDetail::summary;
 }
 
-ErrorSums sums_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, Progress& progress) {
+ErrorSums sums_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, std::size_t number,
+                  Progress& progress) {
   const int threads = threads_of(arguments);
   const ErrorDetail detail = detail_of(arguments);
-  const TensorScale scale = tensor_scale_of(recipe_id, amax_of(arguments, recipe_id, tensor, threads, progress));
-  ErrorSums sums(recipe_id, detail);
+  const TensorScale scale = tensor_scale(recipe, amax_of(arguments, recipe, tensor, threads, progress));
+  const MatrixView view = view_along(recipe, tensor.shape, axis_of(arguments, tensor.shape));
+  const Randomness random = randomness_of(arguments, recipe, tensor, number);
+  ErrorSums sums(recipe, detail);
   std::mutex merging;
   with_element_type(tensor.dtype, [&]<class Source>() {
-    for_each_chunk<Source>(tensor, threads, [&](uint64_t, std::span<const Source> x) {
-      ErrorSums chunk(recipe_id, detail);
-      chunk.add(scale, x);
+    for_each_panel<Source>(recipe, tensor, view, threads, [&](const Panel& panel, std::span<const Source> x) {
+      ErrorSums part(recipe, detail);
+      part.add(scale, panel.shape, x, panel_randomness(random, recipe, view, panel));
       const std::lock_guard lock(merging);
-      sums.merge(chunk);
+      sums.merge(part);
       progress.advance(x.size());
     });
   });
   return sums;
 }
 
-Json describe(const Tensor& tensor, int recipe_id) {
+Json describe(const Tensor& tensor, const Recipe& recipe) {
   return {{"file", tensor.file},
           {"tensor", tensor.name},
           {"dtype", std::string(row(tensor.dtype).name)},
           {"shape", tensor.shape},
-          {"recipe", std::string(kRecipes[std::size_t(recipe_id)].name)}};
+          {"recipe", std::string(recipe.name)}};
 }
 
-uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors, const std::vector<int>& recipes) {
+std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
+  return refusal(recipe, tensor, axis_of(arguments, tensor.shape));
+}
+
+uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors,
+              const std::vector<const Recipe*>& recipes) {
   uint64_t elements = 0;
   for (const Tensor& tensor : tensors)
-    for (const int id : recipes)
-      if (refusal(kRecipes[std::size_t(id)], tensor.dtype, tensor.shape).empty())
-        elements += tensor.elements() * uint64_t(passes(arguments, id));
+    for (const Recipe* recipe : recipes)
+      if (refusal(arguments, *recipe, tensor).empty())
+        elements += tensor.elements() * uint64_t(passes(arguments, *recipe));
   return elements;
 }
 
-bool taken_by_all(const std::vector<int>& recipes, const Tensor& tensor) {
-  return std::ranges::all_of(
-      recipes, [&](int id) { return refusal(kRecipes[std::size_t(id)], tensor.dtype, tensor.shape).empty(); });
+bool taken_by_all(const Arguments& arguments, const std::vector<const Recipe*>& recipes, const Tensor& tensor) {
+  return std::ranges::all_of(recipes,
+                             [&](const Recipe* recipe) { return refusal(arguments, *recipe, tensor).empty(); });
 }
 
 // A recipe's figures over all tensors that every recipe takes, so that the recipes' totals speak of the same values.
-Json totals_of(const std::vector<ErrorSums>& sums, const std::vector<int>& recipes) {
+Json totals_of(const std::vector<ErrorSums>& sums, const std::vector<const Recipe*>& recipes) {
   Json totals = Json::array();
   for (std::size_t i = 0; i < recipes.size(); ++i) {
     totals.push_back(sums[i].figures());
-    totals.back()["recipe"] = std::string(kRecipes[std::size_t(recipes[i])].name);
+    totals.back()["recipe"] = std::string(recipes[i]->name);
   }
   return totals;
 }
 
-Json measure(const Arguments& arguments, const std::vector<Tensor>& tensors, const std::vector<int>& recipes) {
+Json measure(const Arguments& arguments, const std::vector<Tensor>& tensors,
+             const std::vector<const Recipe*>& recipes) {
   Json body = {{"results", Json::array()}, {"skipped", Json::array()}, {"totals", Json::array()}};
   std::vector<ErrorSums> totals;
-  for (const int id : recipes) totals.emplace_back(id, detail_of(arguments));
+  for (const Recipe* recipe : recipes) totals.emplace_back(*recipe, detail_of(arguments));
   Progress progress("error", work(arguments, tensors, recipes), ProgressUnit::elements, progress_of(arguments));
-  for (const Tensor& tensor : tensors) {
+  for (std::size_t number = 0; number < tensors.size(); ++number) {
+    const Tensor& tensor = tensors[number];
     for (std::size_t i = 0; i < recipes.size(); ++i) {
-      Json json = describe(tensor, recipes[i]);
-      const std::string reason = refusal(kRecipes[std::size_t(recipes[i])], tensor.dtype, tensor.shape);
+      Json json = describe(tensor, *recipes[i]);
+      const std::string reason = refusal(arguments, *recipes[i], tensor);
       if (!reason.empty()) {
         json["reason"] = reason;
         body["skipped"].push_back(std::move(json));
         continue;
       }
-      const ErrorSums sums = sums_of(arguments, recipes[i], tensor, progress);
-      if (taken_by_all(recipes, tensor)) totals[i].merge(sums);
+      const ErrorSums sums = sums_of(arguments, *recipes[i], tensor, number, progress);
+      if (taken_by_all(arguments, recipes, tensor)) totals[i].merge(sums);
       json.update(sums.figures());
       body["results"].push_back(std::move(json));
     }
@@ -189,9 +200,10 @@ void report_skipped(const Json& skipped) {
 }
 
 // Refuses a metric that there is not before the work, not after it.
-void check_metrics(const Arguments& arguments, const std::vector<int>& recipes) {
+void check_metrics(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {
   for (const std::string& text : arguments.list("--fail-on"))
-    for (const int id : recipes) fails(parse_threshold(text), ErrorSums(id, ErrorDetail::summary).figures());
+    for (const Recipe* recipe : recipes)
+      fails(parse_threshold(text), ErrorSums(*recipe, ErrorDetail::summary).figures());
 }
 
 ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
@@ -215,8 +227,9 @@ ExitCode run(const Arguments& arguments) {
   const OutputMode mode = output_mode_of(arguments);
   const Color color = color_of(arguments);
   if (arguments.flag("--detail") && mode != OutputMode::json) throw UsageError("--detail adds to --json only");
-  const std::vector<int> recipes = recipes_of(arguments);
+  const std::vector<const Recipe*> recipes = recipes_of(arguments);
   check_amax(arguments, recipes);
+  check_randomness(arguments, recipes);
   check_metrics(arguments, recipes);
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
   const Json body = measure(arguments, tensors, recipes);
@@ -246,8 +259,8 @@ Verb error_verb() {
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--recipe", "--include", "--exclude", "--amax", "--dtype", "--json", "--csv", "--detail", "--fail-on",
-                  "--color", "--threads", "--device", "--progress"},
+      .options = {"--recipe", "--axis", "--seed", "--include", "--exclude", "--amax", "--dtype", "--json", "--csv",
+                  "--detail", "--fail-on", "--color", "--threads", "--device", "--progress"},
       .run = run,
       .notes = kNotes,
   };

@@ -5,13 +5,14 @@
 #include <iostream>
 
 #include "emulation/blocks/quantize.h"
-#include "emulation/chunks.h"
+#include "emulation/panels.h"
 #include "lib/error.h"
 #include "lib/utf8.h"
 #include "tools/explain_block.h"
 #include "tools/explain_value.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
+#include "tools/recipe_option.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -57,14 +58,21 @@ void explain_values(const Arguments& arguments) {
   std::cout << (arguments.flag("--json") ? dump_result("explain", body) : text);
 }
 
+// Elements that are explained together; `given` where the recipe takes any number.
+std::size_t elements_of_block(const Recipe& recipe, std::size_t given) {
+  if (!has_scale(recipe) || recipe.block.cols == Extent::kWhole) return given;
+  return std::size_t(std::max(recipe.block.cols, recipe.correction.group)) * std::size_t(recipe.block.rows);
+}
+
 std::vector<float> block_of_values(const Arguments& arguments, const Recipe& recipe) {
   if (source_type_of(arguments) == SourceType::f64)
     throw UsageError("--as f64: a recipe is explained for float32, float16 or bfloat16 values");
   std::vector<float> block;
   for (const SourceNumber& value : values_of(arguments)) block.push_back(float(value.value));
-  if (has_scale(recipe) && block.size() != std::size_t(recipe.block)) {
-    throw UsageError(fmt::format("recipe {} has blocks of {} elements, and {} values are given", recipe.name,
-                                 recipe.block, block.size()));
+  const std::size_t size = elements_of_block(recipe, block.size());
+  if (has_scale(recipe) && block.size() != size) {
+    throw UsageError(
+        fmt::format("recipe {} has blocks of {} elements, and {} values are given", recipe.name, size, block.size()));
   }
   return block;
 }
@@ -74,39 +82,55 @@ struct Block {
   std::vector<float> x;
   std::optional<float> amax;
   std::string origin;  // a sentence; empty for values of the command line
+  Randomness random;
 };
 
-Block block_of_tensor(const Arguments& arguments, int recipe_id) {
-  const Recipe& recipe = kRecipes[std::size_t(recipe_id)];
+// Blocks in the order of their elements along the last axis.
+Block block_of_tensor(const Arguments& arguments, const Recipe& recipe) {
   const Tensor tensor = open_input(arguments, arguments.positional("VALUE"));
-  std::string reason = refusal(recipe, tensor.dtype, tensor.shape);
+  std::string reason = refusal(recipe, tensor, -1);
   if (reason.empty() && element_kind(tensor.dtype) != ElementKind::narrow_float)
     reason = fmt::format("{} elements: a recipe is explained for floats of up to 32 bits", row(tensor.dtype).name);
   if (!reason.empty()) throw InputError(where(tensor), reason);
-  const uint64_t size = uint64_t(recipe.block), blocks = tensor.elements() / size;
-  if (blocks == 0) throw InputError(where(tensor), "has no elements");
+  const MatrixView view = view_along(recipe, tensor.shape, -1);
+  const uint64_t cols = has_scale(recipe) ? elements_of_block(recipe, view.along) / uint64_t(recipe.block.rows) : 1;
+  const uint64_t rows = uint64_t(recipe.block.rows), per_row = std::max<uint64_t>(view.along / cols, 1);
+  const uint64_t blocks = view.outer / rows * (view.along / cols);
+  if (blocks == 0) throw InputError(where(tensor), "has no whole block");
   const uint64_t number = arguments.unsigned_integer("--block", 0, blocks - 1);
+  const Panel panel{.first_row = number / per_row * rows,
+                    .first_col = number % per_row * cols,
+                    .shape = {.rows = rows, .cols = cols}};
   Progress silent("explain", tensor.elements(), ProgressUnit::elements, ProgressMode::none);
-  Block block{.x = std::vector<float>(size), .amax = amax_of(arguments, recipe_id, tensor, 1, silent), .origin = {}};
-  load_elements<float>(tensor.dtype, tensor.bytes.data(), number * size, block.x);
-  block.origin = fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks,
-                             printable(tensor.name), printable(tensor.file), number * size);
+  Block block{.x = {}, .amax = amax_of(arguments, recipe, tensor, 1, silent), .origin = {}, .random = {}};
+  for (uint64_t r = 0; r < rows; ++r) {
+    const uint64_t first = view.position(panel.first_row + r, panel.first_col);
+    std::vector<float> x(cols);
+    load_elements<float>(tensor.dtype, tensor.bytes.data(), first, x);
+    block.x.insert(block.x.end(), x.begin(), x.end());
+  }
+  block.random = panel_randomness(randomness_of(arguments, recipe, tensor, 0), recipe, view, panel);
+  block.origin =
+      fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks, printable(tensor.name),
+                  printable(tensor.file), view.position(panel.first_row, panel.first_col));
   return block;
 }
 
-Block block_of(const Arguments& arguments, int recipe_id) {
-  if (arguments.has("--block")) return block_of_tensor(arguments, recipe_id);
-  Block block{.x = block_of_values(arguments, kRecipes[std::size_t(recipe_id)]), .amax = {}, .origin = {}};
+Block block_of(const Arguments& arguments, const Recipe& recipe) {
+  if (arguments.has("--block")) return block_of_tensor(arguments, recipe);
+  Block block{.x = block_of_values(arguments, recipe), .amax = {}, .origin = {}, .random = {}};
   if (arguments.has("--amax")) block.amax = given_amax(arguments);
+  if (is_random(recipe)) block.random.seed = arguments.unsigned_integer("--seed", 0, ~uint64_t{0});
   return block;
 }
 
 void explain_recipe(const Arguments& arguments) {
-  const std::vector<int> recipes = recipes_of(arguments);
+  const std::vector<const Recipe*> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: explain walks through one recipe");
   check_amax(arguments, recipes);
-  const Block block = block_of(arguments, recipes[0]);
-  const BlockExplanation explanation = explain_block(block.x, recipes[0], block.amax);
+  check_randomness(arguments, recipes);
+  const Block block = block_of(arguments, *recipes[0]);
+  const BlockExplanation explanation = explain_block(*recipes[0], block.x, block.amax, block.random);
   if (arguments.flag("--json")) {
     Json body = to_json(explanation);
     if (!block.origin.empty()) body["origin"] = block.origin;
@@ -121,7 +145,7 @@ ExitCode run(const Arguments& arguments) {
     throw UsageError("one of --format and --recipe is needed: a value into a format, or a block through a recipe?");
   if (!arguments.has("--block")) refuse(arguments, {"--dtype"}, "--block");
   if (arguments.has("--format")) {
-    refuse(arguments, {"--amax", "--block"}, "--recipe");
+    refuse(arguments, {"--amax", "--seed", "--block"}, "--recipe");
     explain_values(arguments);
   } else {
     refuse(arguments, {"--random-bits"}, "--format");
@@ -147,7 +171,8 @@ Verb explain_verb() {
       .positionals = {{.name = "VALUE",
                        .help = "numbers; with --recipe as many as a block has; with --block FILE[:TENSOR]",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--format", "--recipe", "--as", "--random-bits", "--amax", "--block", "--dtype", "--json", "--color"},
+      .options = {"--format", "--recipe", "--as", "--random-bits", "--amax", "--seed", "--block", "--dtype", "--json",
+                  "--color"},
       .run = run,
       .notes = kNotes,
   };

@@ -5,6 +5,8 @@
 
 #include "emulation/blocks/block.h"
 #include "emulation/blocks/quantize.h"
+#include "emulation/simd/scalar.h"
+#include "formats/packing.h"
 #include "tools/number_text.h"
 #include "tools/recipe_text.h"
 
@@ -22,26 +24,51 @@ struct Element {
 struct Walk {
   const Recipe& recipe;
   TensorScale tensor;
-  float amax;  // of the block
-  BlockScale scale;
-  float multiplier;  // of the decoded codes
+  BlockStatistics block;
+  BlockScale scale;       // the one taken, as its elements were coded with it
+  float alternative = 0;  // d2
+  float stored = 0;       // the scale that is stored, after any correction
   std::vector<Element> elements;
 };
 
-template <int id>
-Walk walk_block(std::span<const float> x, std::optional<float> tensor_amax) {
-  const float amax = block_amax<id>(x.data(), x.size());
-  const TensorScale tensor = tensor_scale<id>(tensor_amax.value_or(amax));
-  const BlockScale scale = block_scale<id>(amax, tensor);
-  const float multiplier = decode_multiplier<id>(scale.code, tensor);
-  Walk walk{
-      .recipe = kRecipes[id], .tensor = tensor, .amax = amax, .scale = scale, .multiplier = multiplier, .elements = {}};
-  for (const float value : x) {
-    const uint32_t code = encode_element<id>(scale, value);
-    walk.elements.push_back({.x = value,
-                             .scaled = has_scale(kRecipes[id]) ? value * scale.multiplier : value,
+Matrix shape_of(const Recipe& recipe, std::size_t elements) {
+  const uint64_t rows = uint64_t(recipe.block.rows);
+  return {.rows = rows, .cols = elements / rows};
+}
+
+uint32_t code_of_scale(const Recipe& r, std::span<const std::byte> scales) {
+  return r.scale.entry().storage_bits == 8 ? load_code<8>(scales.data(), 0) : load_code<32>(scales.data(), 0);
+}
+
+void walk_scale(Walk& walk, std::span<const std::byte> scales) {
+  const Recipe& r = walk.recipe;
+  const uint32_t code = code_of_scale(r, scales);
+  walk.stored = decode(r.scale.entry().format, code);
+  walk.scale = block_scale(r, walk.tensor, walk.block, r.unrounded);
+  if (!has_choice(r)) return;
+  const BlockScale other = block_scale(r, walk.tensor, walk.block, r.choice.alternative);
+  walk.alternative = other.unrounded;
+  if (walk.scale.code != code) walk.scale = other;
+}
+
+Walk walk_block(const Recipe& r, std::span<const float> x, std::optional<float> tensor_amax, const Randomness& random) {
+  const Matrix shape = shape_of(r, x.size());
+  Walk walk{.recipe = r,
+            .tensor = {},
+            .block = block_statistics(r, x.data(), shape.rows, shape.cols, shape.cols),
+            .scale = {},
+            .elements = {}};
+  walk.tensor = tensor_scale(r, tensor_amax.value_or(walk.block.amax));
+  std::vector<std::byte> codes(code_bytes(r, shape) + 1), scales(scale_bytes(r, shape));
+  quantize_elementwise(r, walk.tensor, shape, x, random, codes, scales);
+  if (has_scale(r)) walk_scale(walk, scales);
+  const FormatEntry& element = r.element.entry();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const uint32_t code = simd::load_at({.bits = element.storage_bits}, codes.data(), i) >> element.storage_shift;
+    walk.elements.push_back({.x = x[i],
+                             .scaled = scaled_element(r, walk.tensor, walk.scale.factor, x[i]),
                              .code = code,
-                             .decoded = decode_element<id>(code, multiplier)});
+                             .decoded = decode_element(r, walk.tensor, walk.stored, code)});
   }
   return walk;
 }
@@ -54,10 +81,14 @@ float value_of(const Walk& walk, Quantity quantity) {
     case Quantity::tensor_amax: return walk.tensor.amax;
     case Quantity::tensor_encode: return walk.tensor.encode;
     case Quantity::tensor_decode: return walk.tensor.decode;
-    case Quantity::block_amax: return walk.amax;
-    case Quantity::unrounded_scale: return walk.scale.unrounded;
-    case Quantity::scale: return decode(scale_of(walk.recipe).format, walk.scale.code);
-    case Quantity::multiplier: return walk.scale.multiplier;
+    case Quantity::block_amax: return walk.block.amax;
+    case Quantity::unrounded_scale:
+      return block_scale(walk.recipe, walk.tensor, walk.block, walk.recipe.unrounded).unrounded;
+    case Quantity::alternative_scale: return walk.alternative;
+    case Quantity::scale: return walk.scale.value;
+    case Quantity::factor: return walk.scale.factor;
+    case Quantity::corrected_scale: return walk.stored;
+    case Quantity::scaled:
     case Quantity::code:
     case Quantity::value: break;  // an element's
   }
@@ -67,14 +98,15 @@ float value_of(const Walk& walk, Quantity quantity) {
 // The value of a step, its bits, and its code where it has one.
 Facts step_facts(const Walk& walk, const RecipeStep& step) {
   const float value = value_of(walk, step.quantity);
-  const Format* scale = step.quantity == Quantity::scale ? &scale_of(walk.recipe).format : nullptr;
+  const bool stored = step.quantity == Quantity::scale || step.quantity == Quantity::corrected_scale;
+  const Format* scale = stored ? &walk.recipe.scale.entry().format : nullptr;
+  const uint32_t code = scale ? encode(*scale, walk.recipe.scale_policy, value) : 0;
   return {{"step", step.symbol},
           number_fact("value", value),
           {"hex", hex_float(double(value))},
           {"bits", hex_bits(bit_cast<uint32_t>(value), 32)},
-          {"code", scale ? Json(walk.scale.code) : Json(nullptr), scale ? code_text(*scale, walk.scale.code) : ""},
-          {"fields", scale ? Json(fields_text(*scale, walk.scale.code)) : Json(nullptr),
-           scale ? fields_text(*scale, walk.scale.code) : ""},
+          {"code", scale ? Json(code) : Json(nullptr), scale ? code_text(*scale, code) : ""},
+          {"fields", scale ? Json(fields_text(*scale, code)) : Json(nullptr), scale ? fields_text(*scale, code) : ""},
           {"formula", step.formula}};
 }
 
@@ -103,15 +135,15 @@ std::string note_of(const Format& f, const Element& element) {
 std::string shown(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.6g}", x); }
 
 Facts element_facts(const Walk& walk, std::size_t position) {
-  const Format& f = element_of(walk.recipe).format;
+  const Format& f = walk.recipe.element.entry().format;
   const Element& element = walk.elements[position];
   const double error = double(element.decoded) - double(element.x);
   Facts facts{{"i", int(position)}, number_fact("x", element.x)};
-  if (has_scale(walk.recipe)) facts.push_back(number_fact("x*m", element.scaled));
+  if (!walk.recipe.scaled.empty()) facts.push_back(number_fact("y", element.scaled));
   facts.emplace_back("code", element.code, code_text(f, element.code));
   facts.emplace_back("fields", fields_text(f, element.code));
   facts.push_back(number_fact("c", decode(f, element.code)));
-  if (has_scale(walk.recipe)) facts.push_back(number_fact("q", element.decoded));
+  if (!walk.recipe.value.empty()) facts.push_back(number_fact("q", element.decoded));
   facts.emplace_back("error", error, shown(error));
   facts.emplace_back("note", note_of(f, element));
   return facts;
@@ -133,8 +165,6 @@ Facts summary_of(const std::vector<Element>& elements) {
           {"shrinkage", 1 - product / squared_value, shown(1 - product / squared_value)}};
 }
 
-const Recipe& recipe_of(const BlockExplanation& e) { return kRecipes[std::size_t(e.recipe_id)]; }
-
 std::string formula_lines(const Recipe& recipe) {
   std::string lines;
   for (const RecipeStep& step : element_steps(recipe)) lines += fmt::format("  {} = {}\n", step.symbol, step.formula);
@@ -143,20 +173,19 @@ std::string formula_lines(const Recipe& recipe) {
 
 }  // namespace
 
-BlockExplanation explain_block(std::span<const float> x, int recipe_id, std::optional<float> amax) {
-  BlockExplanation e{.recipe_id = recipe_id, .steps = {}, .elements = {}, .summary = {}};
-  with_recipe(recipe_id, [&]<int id>() {
-    const Walk walk = walk_block<id>(x, amax);
-    for (const RecipeStep& step : tensor_steps(walk.recipe)) e.steps.push_back(step_facts(walk, step));
-    for (const RecipeStep& step : block_steps(walk.recipe)) e.steps.push_back(step_facts(walk, step));
-    for (std::size_t i = 0; i < walk.elements.size(); ++i) e.elements.push_back(element_facts(walk, i));
-    e.summary = summary_of(walk.elements);
-  });
+BlockExplanation explain_block(const Recipe& recipe, std::span<const float> x, std::optional<float> amax,
+                               const Randomness& random) {
+  BlockExplanation e{.recipe = &recipe, .steps = {}, .elements = {}, .summary = {}};
+  const Walk walk = walk_block(recipe, x, amax, random);
+  for (const RecipeStep& step : tensor_steps(recipe)) e.steps.push_back(step_facts(walk, step));
+  for (const RecipeStep& step : block_steps(recipe)) e.steps.push_back(step_facts(walk, step));
+  for (std::size_t i = 0; i < walk.elements.size(); ++i) e.elements.push_back(element_facts(walk, i));
+  e.summary = summary_of(walk.elements);
   return e;
 }
 
 std::string to_text(const BlockExplanation& e, Color color) {
-  const Recipe& recipe = recipe_of(e);
+  const Recipe& recipe = *e.recipe;
   std::string text = fmt::format("{}: {}\n{}\n", recipe.name, recipe.summary, recipe.source);
   if (!e.steps.empty())
     text += "\nEvery operation rounds to FP32, to nearest even.\n" + to_text(to_table(e.steps), color);
@@ -166,7 +195,7 @@ std::string to_text(const BlockExplanation& e, Color color) {
 
 Json to_json(const BlockExplanation& e) {
   Json json = to_json(e.summary);
-  json["recipe"] = std::string(recipe_of(e).name);
+  json["recipe"] = std::string(e.recipe->name);
   json["steps"] = to_json(e.steps);
   json["elements"] = to_json(e.elements);
   return json;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulation/blocks/quantize.h"
 #include "lib/json.h"
 #include "lib/table.h"
 #include "tools/facts.h"
@@ -13,15 +14,17 @@
 namespace halfulp {
 
 struct BlockExplanation {
-  int recipe_id;
+  const Recipe* recipe;
   std::vector<Facts> steps;     // of the tensor and the block: symbol, formula, value
   std::vector<Facts> elements;  // position, x, scaled, code, decoded, error, note
   Facts summary;                // rel_mse and its kin
 };
 
-// Requires whole blocks: x.size() is the recipe's block, or anything where it has none. `amax` is the tensor's largest
-// magnitude, by default the block's.
-BlockExplanation explain_block(std::span<const float> x, int recipe_id, std::optional<float> amax);
+// Requires whole blocks, or a group of them that a recipe corrects together: the first is shown. Any number of elements
+// where there are none. `amax` is the tensor's largest magnitude, by default that of x. The recipe must outlive the
+// explanation.
+BlockExplanation explain_block(const Recipe& recipe, std::span<const float> x, std::optional<float> amax,
+                               const Randomness& random);
 
 std::string to_text(const BlockExplanation& explanation, Color color);
 Json to_json(const BlockExplanation& explanation);

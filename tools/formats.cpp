@@ -6,6 +6,8 @@
 #include "lib/error.h"
 #include "tools/catalogs.h"
 #include "tools/options.h"
+#include "tools/recipe_diff.h"
+#include "tools/recipe_option.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -82,10 +84,27 @@ UsageError unknown(std::string_view name) {
                                 did_you_mean(name, candidates)));
 }
 
+std::string difference(const Arguments& arguments) {
+  const std::vector<std::string>& asked = arguments.positionals("NAME");
+  if (asked.empty()) throw UsageError("--diff compares a recipe with the one named before it");
+  const RecipeDiff diff = diff_recipes(recipe_of(asked[0]), recipe_of(arguments.string("--diff")));
+  switch (output_mode_of(arguments)) {
+    case OutputMode::json: return dump_result("formats", to_json(diff));
+    case OutputMode::csv: return to_csv(to_table(diff.fields));
+    case OutputMode::text: break;
+  }
+  return to_text(diff, color_of(arguments));
+}
+
+// A recipe that is stated, not named.
+bool is_stated(const std::string& name) { return name.ends_with(".toml") || name.find('+') != std::string::npos; }
+
 std::string answer(const Arguments& arguments) {
   const std::vector<std::string>& asked = arguments.positionals("NAME");
+  if (arguments.has("--diff")) return difference(arguments);
   if (asked.empty()) return list(catalogs(), arguments);
   std::vector<Catalog> found;
+  if (is_stated(asked[0])) return describe(asked[0], {recipe_catalog()}, arguments);
   for (const Catalog& catalog : catalogs()) {
     if (catalog.name == asked[0]) return list({catalog}, arguments);
     if (contains(catalog.names(), asked[0])) found.push_back(catalog);
@@ -108,12 +127,15 @@ Verb formats_verb() {
       .examples = {{"halfulp formats", "everything that has a name"},
                    {"halfulp formats e4m3", "a format: its limits, its special codes, every value"},
                    {"halfulp formats nvfp4/te", "a recipe: its steps as formulas with the constants"},
+                   {"halfulp formats nvfp4/te --diff nvfp4/modelopt",
+                    "where two recipes part, in words and on a block"},
+                   {"halfulp formats nvfp4/te+block=1x32", "a recipe of one's own, stated by what it changes"},
                    {"halfulp formats cvt.rs.satfinite.e2m1x4.f32", "an instruction: operands, lanes, random bits"},
                    {"halfulp formats recipes --csv", "one catalog, for a program"}},
       .positionals = {{.name = "NAME",
                        .help = "of a format, rounding mode, recipe, instruction or catalog",
                        .count = Positional::Count::optional}},
-      .options = {"--json", "--csv", "--color"},
+      .options = {"--diff", "--json", "--csv", "--color"},
       .run = run,
       .notes = kNotes,
   };

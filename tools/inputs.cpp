@@ -1,13 +1,16 @@
 #include "tools/inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 
 #include "emulation/blocks/quantize.h"
-#include "emulation/chunks.h"
+#include "emulation/panels.h"
 #include "lib/error.h"
 #include "lib/glob.h"
+#include "lib/philox.h"
 #include "tools/source_number.h"
 
 namespace halfulp {
@@ -66,29 +69,69 @@ float given_amax(const Arguments& arguments) {
   return float(amax.value);
 }
 
-void check_amax(const Arguments& arguments, const std::vector<int>& recipe_ids) {
+void check_amax(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {
   if (!arguments.has("--amax")) return;
   given_amax(arguments);
-  if (std::ranges::none_of(recipe_ids, [](int id) { return has_outer_scale(kRecipes[std::size_t(id)]); }))
+  if (std::ranges::none_of(recipes, [](const Recipe* recipe) { return has_outer_scale(*recipe); }))
     throw UsageError("--amax sets the scale of a tensor, and none of these recipes has one");
 }
 
-float amax_of(const Arguments& arguments, int recipe_id, const Tensor& tensor, int threads, Progress& progress) {
-  if (!has_outer_scale(kRecipes[std::size_t(recipe_id)])) return 0;
+float amax_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, int threads, Progress& progress) {
+  if (!has_outer_scale(recipe)) return 0;
   if (arguments.has("--amax")) return given_amax(arguments);
   float amax = 0;
   std::mutex merging;
-  for_each_chunk<float>(tensor, threads, [&](uint64_t, std::span<const float> x) {
-    const float chunk = largest_magnitude(recipe_id, 0, x);
-    const std::lock_guard lock(merging);
-    amax = largest_magnitude(recipe_id, amax, {&chunk, 1});
-    progress.advance(x.size());
-  });
+  for_each_panel<float>(recipe, tensor, view_along(recipe, tensor.shape, -1), threads,
+                        [&](const Panel&, std::span<const float> x) {
+                          const float panel = largest_magnitude(recipe, 0, x);
+                          const std::lock_guard lock(merging);
+                          amax = largest_magnitude(recipe, amax, {&panel, 1});
+                          progress.advance(x.size());
+                        });
   return amax;
 }
 
-int passes(const Arguments& arguments, int recipe_id) {
-  return has_outer_scale(kRecipes[std::size_t(recipe_id)]) && !arguments.has("--amax") ? 2 : 1;
+int passes(const Arguments& arguments, const Recipe& recipe) {
+  return has_outer_scale(recipe) && !arguments.has("--amax") ? 2 : 1;
+}
+
+int axis_of(const Arguments& arguments, std::span<const uint64_t> shape) {
+  const int rank = int(std::max<std::size_t>(shape.size(), 1));
+  const int64_t axis = arguments.integer("--axis", -100, 100);
+  if (axis < -rank || axis >= rank)
+    throw UsageError(fmt::format("--axis: a tensor of shape {} has no dimension {}", shape_text(shape), axis));
+  return int(axis < 0 ? axis : axis - rank);
+}
+
+std::string refusal(const Recipe& recipe, const Tensor& tensor, int axis) {
+  if (std::string reason = refusal(recipe, tensor.dtype); !reason.empty()) return reason;
+  const MatrixView view = view_along(recipe, tensor.shape, axis);
+  if (!has_scale(recipe)) return "";
+  if (axis != -1 && recipe.block.rows > 1 && tensor.shape.size() != 2)
+    return fmt::format("blocks of {} rows along another axis than the last are for matrices, not shape {}",
+                       recipe.block.rows, shape_text(tensor.shape));
+  if (axis != -1 && recipe.element.entry().storage_bits == 4 && tensor.shape.back() % 2 != 0)
+    return fmt::format("the last dimension of shape {} is odd, and two codes share a byte", shape_text(tensor.shape));
+  const std::string reason = refusal(recipe, view.shape());
+  return reason.empty() ? "" : fmt::format("shape {}: {}", shape_text(tensor.shape), reason);
+}
+
+void check_randomness(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {
+  const auto random = std::ranges::find_if(recipes, [](const Recipe* recipe) { return is_random(*recipe); });
+  if (random == recipes.end() && arguments.has("--seed"))
+    throw UsageError("--seed is for recipes that round stochastically, and none of these does");
+  if (random != recipes.end() && !arguments.has("--seed"))
+    throw UsageError(fmt::format("--seed is needed: recipe {} rounds stochastically", (*random)->name));
+}
+
+Randomness randomness_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, std::size_t number) {
+  if (!is_random(recipe)) return {};
+  // Transformer Engine's generator advances by 1024 blocks of words for each tensor.
+  constexpr uint64_t kTeOffset = 1024;
+  const bool te = recipe.random == RandomSource::te;
+  return {.seed = arguments.unsigned_integer("--seed", 0, ~uint64_t{0}),
+          .stream = te ? kTeOffset * number : stream_of(tensor.name),
+          .scale_stream = stream_of(tensor.name + ".scales")};
 }
 
 }  // namespace halfulp

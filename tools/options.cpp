@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "emulation/blocks/recipe.h"
 #include "formats/catalog.h"
 #include "lib/threads.h"
 
@@ -13,7 +12,13 @@ namespace {
 constexpr Option kOptions[] = {
     // What is computed.
     {.names = "--recipe,-r", .value_name = "NAME[,NAME]",
-     .help = "how tensors become codes and scales; 'halfulp formats' lists the recipes", .group = "What"},
+     .help = "how tensors become codes and scales: a name that 'halfulp formats recipes' lists, NAME+FIELD=TEXT, or a "
+             "TOML file", .group = "What"},
+    {.names = "--diff", .value_name = "RECIPE",
+     .help = "show where this recipe and the named one part", .group = "What"},
+    {.names = "--axis", .value_name = "N",
+     .help = "dimension along which blocks lie, from 0, or from the end if negative", .group = "What",
+     .default_value = "-1"},
     {.names = "--format,-f", .value_name = "NAME",
      .help = "a number format; 'halfulp formats' lists them", .group = "What"},
     {.names = "--amax", .value_name = "X",
@@ -23,7 +28,8 @@ constexpr Option kOptions[] = {
     {.names = "--random-bits", .value_name = "N",
      .help = "random bits of stochastic rounding, 1 to 32", .group = "What", .default_value = "16"},
     {.names = "--random", .value_name = "FILE[:TENSOR]",
-     .help = "random words for a .rs instruction, one U32 or I32 per destination register", .group = "What"},
+     .help = "random words of .rs instructions, one U32 or I32 per destination register, instead of those of --seed",
+     .group = "What"},
     {.names = "--seed", .value_name = "N",
      .help = "seed of random numbers; the same seed gives the same result", .group = "What"},
     {.names = "--block", .value_name = "N",
@@ -56,16 +62,6 @@ constexpr Option kOptions[] = {
 };
 // clang-format on
 
-// Throws unless `id`, the catalog position that `name` was found at, is one.
-template <class Rows>
-int known(int id, std::string_view name, std::string_view kind, const Rows& rows) {
-  if (id >= 0) return id;
-  std::vector<std::string> names;
-  for (const auto& row : rows) names.emplace_back(row.name);
-  throw UsageError("no " + std::string(kind) + " is called '" + std::string(name) + "'" + did_you_mean(name, names) +
-                   " ('halfulp formats' lists them all)");
-}
-
 }  // namespace
 
 std::span<const Option> option_table() { return kOptions; }
@@ -97,15 +93,13 @@ void check_device(const Arguments& arguments) {
   throw UsageError("--device: '" + device + "' is not a device; expected cpu");
 }
 
-int format_of(std::string_view name) { return known(find_format(name), name, "format", kFormats); }
-
-int recipe_of(std::string_view name) { return known(find_recipe(name), name, "recipe", kRecipes); }
-
-std::vector<int> recipes_of(const Arguments& arguments) {
-  std::vector<int> ids;
-  for (const std::string& name : arguments.list("--recipe")) ids.push_back(recipe_of(name));
-  if (ids.empty()) throw UsageError("--recipe is needed: which recipe? ('halfulp formats' lists them)");
-  return ids;
+int format_of(std::string_view name) {
+  const int id = find_format(name);
+  if (id >= 0) return id;
+  std::vector<std::string> names;
+  for (const FormatEntry& row : kFormats) names.emplace_back(row.name);
+  throw UsageError("no format is called '" + std::string(name) + "'" + did_you_mean(name, names) +
+                   " ('halfulp formats' lists them all)");
 }
 
 }  // namespace halfulp

@@ -26,10 +26,7 @@ OutputMode output_mode_of(const Arguments& arguments);
 // --device: throws EnvironmentError unless this build has that device.
 void check_device(const Arguments& arguments);
 
-// --format and --recipe as catalog positions. An unknown name is a UsageError with a suggestion.
+// --format as a catalog position. An unknown name is a UsageError with a suggestion.
 int format_of(std::string_view name);
-int recipe_of(std::string_view name);
-// "a,b,c" as given to --recipe.
-std::vector<int> recipes_of(const Arguments& arguments);
 
 }  // namespace halfulp

@@ -9,13 +9,16 @@
 #include <cmath>
 #include <set>
 
-#include "emulation/chunks.h"
+#include "emulation/panels.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/notice.h"
+#include "lib/philox.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
+#include "tools/placement.h"
 #include "tools/quantized.h"
+#include "tools/recipe_option.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -28,27 +31,36 @@ constexpr std::string_view kNotes =
   T.scales        one scale per block, row-major, neither swizzled nor padded
   T.global_scale  FP32, the decode factor: x is about code * scale * global_scale      } recipes with a
   T.amax          FP32, the magnitude that it came from                                } tensor scale
-Metadata: recipe, axis, rounding, and T.shape and T.dtype of the source. For a .npy input T is the file's stem.
-Blocks lie along the last dimension, which must be whole blocks. NaN and Inf become what the recipe makes of them
+Metadata: recipe, axis, rounding, seed, and T.shape and T.dtype of the source; recipe_definition states a recipe that is
+not of the catalog. For a .npy input T is the file's stem. Codes have the tensor's own layout, whatever the axis that
+blocks lie along; along it a tensor must be whole blocks, unless the recipe says otherwise. Tiles are of the matrix whose
+rows are all dimensions but that axis. A recipe that rounds stochastically needs --seed: each element's random bits are a
+function of seed, tensor name and position. NaN and Inf become what the recipe makes of them
 ('halfulp formats RECIPE' says what), and are counted on stderr.)";
 
-void check_inputs(const Recipe& recipe, const std::vector<Tensor>& tensors) {
+void check_inputs(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors) {
   std::set<std::string> names;
+  std::set<uint64_t> streams;
   for (const Tensor& tensor : tensors) {
-    const std::string reason = refusal(recipe, tensor.dtype, tensor.shape);
+    const std::string reason = refusal(recipe, tensor, axis_of(arguments, tensor.shape));
     const char* hint = tensors.size() > 1 ? " (--include and --exclude choose tensors)" : "";
     if (!reason.empty()) throw InputError(where(tensor), reason + hint);
     if (!names.insert(tensor.name).second)
       throw InputError(where(tensor),
                        "another input has a tensor of this name, and both would be called so in the output");
+    for (const std::string& stream : {tensor.name, tensor.name + ".scales"})
+      if (is_random(recipe) && !streams.insert(stream_of(stream)).second)
+        throw InputError(where(tensor), "the hash of its name is another's, so both would have the same random bits");
   }
 }
 
-SafetensorsMetadata metadata_of(const Recipe& recipe, const std::vector<Tensor>& tensors) {
+SafetensorsMetadata metadata_of(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors) {
   SafetensorsMetadata metadata{{kFormatKey, kFormatVersion},
                                {kRecipeKey, std::string(recipe.name)},
-                               {kAxisKey, "-1"},
+                               {kAxisKey, arguments.string("--axis")},
                                {kRoundingKey, std::string(kRoundings[std::size_t(recipe.policy.rounding)].name)}};
+  if (!is_named(recipe)) metadata[kDefinitionKey] = recipe_toml(recipe);
+  if (is_random(recipe)) metadata[kSeedKey] = arguments.string("--seed");
   for (const Tensor& tensor : tensors) {
     const std::string prefix = tensor.name + ".";
     metadata[prefix + kShapeKey] = Json(tensor.shape).dump();
@@ -60,58 +72,103 @@ SafetensorsMetadata metadata_of(const Recipe& recipe, const std::vector<Tensor>&
 
 std::span<const std::byte> bytes_of(const float& value) { return std::as_bytes(std::span(&value, 1)); }
 
-// Quantizes one tensor into the writer's tensors from `codes` on. Returns how many elements were not finite.
-uint64_t quantize_tensor(const Arguments& arguments, int recipe_id, const Tensor& tensor, std::size_t codes,
-                         SafetensorsWriter& writer, Progress& progress) {
-  const Recipe& recipe = kRecipes[std::size_t(recipe_id)];
-  const int threads = threads_of(arguments);
-  const TensorScale scale = tensor_scale_of(recipe_id, amax_of(arguments, recipe_id, tensor, threads, progress));
+// One tensor on its way into the writer's tensors from `codes` on.
+struct Work {
+  const Arguments& arguments;
+  const Recipe& recipe;
+  const Tensor& tensor;
+  TensorScale scale;
+  Randomness random;
+  std::size_t codes;
+  SafetensorsWriter& writer;
+};
+
+// Writes a panel's codes and scales.
+template <class Source>
+void quantize_panel(const Work& work, const MatrixView& view, const Panel& panel, std::span<const Source> x) {
+  const Recipe& recipe = work.recipe;
+  std::vector<std::byte> codes(code_bytes(recipe, panel.shape)), scales(scale_bytes(recipe, panel.shape));
+  const Randomness random = panel_randomness(work.random, recipe, view, panel);
+  quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
+  const auto sink = [&](std::size_t part) {
+    return [&work, part](uint64_t offset, std::span<const std::byte> bytes) { work.writer.write(part, offset, bytes); };
+  };
+  place(view, panel, recipe.element.entry().storage_bits, codes, sink(work.codes));
+  if (has_scale(recipe))
+    place(scale_view(recipe, view), scale_panel(recipe, view, panel), recipe.scale.entry().storage_bits, scales,
+          sink(work.codes + 1));
+}
+
+// Returns how many elements were not finite.
+uint64_t quantize_tensor(const Work& work, Progress& progress) {
+  const MatrixView view = view_along(work.recipe, work.tensor.shape, axis_of(work.arguments, work.tensor.shape));
   std::atomic<uint64_t> nonfinite = 0;
-  with_element_type(tensor.dtype, [&]<class Source>() {
-    for_each_chunk<Source>(tensor, threads, [&](uint64_t first, std::span<const Source> x) {
-      std::vector<std::byte> code(code_bytes(recipe, x.size())), scales(scale_bytes(recipe, x.size()));
-      quantize(recipe_id, scale, x, code, scales);
-      writer.write(codes, code_bytes(recipe, first), code);
-      if (has_scale(recipe)) writer.write(codes + 1, scale_bytes(recipe, first), scales);
-      nonfinite += uint64_t(std::ranges::count_if(x, [](Source value) { return !std::isfinite(double(value)); }));
-      progress.advance(x.size());
-    });
+  with_element_type(work.tensor.dtype, [&]<class Source>() {
+    for_each_panel<Source>(
+        work.recipe, work.tensor, view, threads_of(work.arguments), [&](const Panel& panel, std::span<const Source> x) {
+          quantize_panel(work, view, panel, x);
+          nonfinite += uint64_t(std::ranges::count_if(x, [](Source value) { return !std::isfinite(double(value)); }));
+          progress.advance(x.size());
+        });
   });
-  if (has_outer_scale(recipe)) {
-    writer.write(codes + 2, 0, bytes_of(scale.decode));
-    writer.write(codes + 3, 0, bytes_of(scale.amax));
+  if (has_outer_scale(work.recipe)) {
+    const std::size_t scale = work.codes + (has_scale(work.recipe) ? 2 : 1);
+    work.writer.write(scale, 0, bytes_of(work.scale.decode));
+    work.writer.write(scale + 1, 0, bytes_of(work.scale.amax));
+  }
+  return nonfinite;
+}
+
+// The output's tensors, and where each input's begin.
+struct Parts {
+  std::vector<TensorSpec> specs;
+  std::vector<std::size_t> first;
+};
+
+Parts parts_of(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors) {
+  Parts all;
+  for (const Tensor& tensor : tensors) {
+    const QuantizedParts parts = quantized_parts(recipe, tensor.name, tensor.shape, axis_of(arguments, tensor.shape));
+    all.first.push_back(all.specs.size());
+    all.specs.push_back(parts.codes);
+    all.specs.insert(all.specs.end(), parts.scales.begin(), parts.scales.end());
+    all.specs.insert(all.specs.end(), parts.tensor_scale.begin(), parts.tensor_scale.end());
+  }
+  return all;
+}
+
+std::vector<uint64_t> quantize_all(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors,
+                                   const Parts& parts, SafetensorsWriter& writer) {
+  uint64_t work = 0;
+  for (const Tensor& tensor : tensors) work += tensor.elements() * uint64_t(passes(arguments, recipe));
+  Progress progress("quantize", work, ProgressUnit::elements, progress_of(arguments));
+  std::vector<uint64_t> nonfinite;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const float amax = amax_of(arguments, recipe, tensors[i], threads_of(arguments), progress);
+    nonfinite.push_back(quantize_tensor({.arguments = arguments,
+                                         .recipe = recipe,
+                                         .tensor = tensors[i],
+                                         .scale = tensor_scale(recipe, amax),
+                                         .random = randomness_of(arguments, recipe, tensors[i], i),
+                                         .codes = parts.first[i],
+                                         .writer = writer},
+                                        progress));
   }
   return nonfinite;
 }
 
 ExitCode run(const Arguments& arguments) {
   check_device(arguments);
-  const std::vector<int> recipes = recipes_of(arguments);
+  const std::vector<const Recipe*> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: quantize takes one recipe");
   check_amax(arguments, recipes);
-  const Recipe& recipe = kRecipes[std::size_t(recipes.front())];
-  const std::string output = arguments.string("--output");
+  const Recipe& recipe = *recipes.front();
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
-  check_inputs(recipe, tensors);
-
-  std::vector<TensorSpec> specs;
-  std::vector<std::size_t> first;  // of each tensor's parts among the specs
-  uint64_t work = 0;
-  for (const Tensor& tensor : tensors) {
-    const QuantizedParts parts = quantized_parts(recipe, tensor.name, tensor.shape);
-    first.push_back(specs.size());
-    specs.push_back(parts.codes);
-    specs.insert(specs.end(), parts.scales.begin(), parts.scales.end());
-    specs.insert(specs.end(), parts.tensor_scale.begin(), parts.tensor_scale.end());
-    work += tensor.elements() * uint64_t(passes(arguments, recipes.front()));
-  }
-  SafetensorsWriter writer(output, specs, metadata_of(recipe, tensors));
-  std::vector<uint64_t> nonfinite;
-  {
-    Progress progress("quantize", work, ProgressUnit::elements, progress_of(arguments));
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      nonfinite.push_back(quantize_tensor(arguments, recipes.front(), tensors[i], first[i], writer, progress));
-  }
+  check_inputs(arguments, recipe, tensors);
+  const Parts parts = parts_of(arguments, recipe, tensors);
+  check_randomness(arguments, recipes);
+  SafetensorsWriter writer(arguments.string("--output"), parts.specs, metadata_of(arguments, recipe, tensors));
+  const std::vector<uint64_t> nonfinite = quantize_all(arguments, recipe, tensors, parts, writer);
   writer.commit();
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (nonfinite[i] > 0)
@@ -131,8 +188,8 @@ Verb quantize_verb() {
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--recipe", "--amax", "--include", "--exclude", "--dtype", "--output", "--threads", "--device",
-                  "--progress"},
+      .options = {"--recipe", "--axis", "--amax", "--seed", "--include", "--exclude", "--dtype", "--output",
+                  "--threads", "--device", "--progress"},
       .run = run,
       .notes = kNotes,
   };

@@ -1,9 +1,24 @@
 #include "tools/quantized.h"
 
-namespace halfulp {
+#include "tools/placement.h"
 
-QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape) {
-  const FormatEntry& element = element_of(recipe);
+namespace halfulp {
+namespace {
+
+// The scales' shape: the tensor's with fewer along the axis; of tiles, and of a tensor of rank 0, that of the matrix.
+std::vector<uint64_t> scales_shape(const Recipe& recipe, std::vector<uint64_t> shape, int axis) {
+  const MatrixView view = scale_view(recipe, view_along(recipe, shape, axis));
+  if (recipe.block.rows > 1 || shape.empty())
+    return view.inner == 1 ? std::vector{view.outer, view.along} : std::vector{view.along, view.inner};
+  shape[std::size_t(int(shape.size()) + axis)] = view.along;
+  return shape;
+}
+
+}  // namespace
+
+QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape,
+                               int axis) {
+  const FormatEntry& element = recipe.element.entry();
   QuantizedParts parts;
   parts.codes = {name + ".codes", Dtype::u8, shape};
   if (element.storage_bits < 8) {
@@ -12,9 +27,8 @@ QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, co
     parts.codes.dtype = *dtype;
   }
   if (has_scale(recipe)) {
-    std::vector<uint64_t> blocks = shape;
-    blocks.back() /= uint64_t(recipe.block);
-    parts.scales = {{name + ".scales", *dtype_named(scale_of(recipe).dtype), blocks}};
+    const auto dtype = dtype_named(recipe.scale.entry().dtype);
+    parts.scales = {{name + ".scales", dtype ? *dtype : Dtype::u8, scales_shape(recipe, shape, axis)}};
   }
   if (has_outer_scale(recipe)) {
     parts.tensor_scale = {{name + ".global_scale", Dtype::f32, {}}, {name + ".amax", Dtype::f32, {}}};

@@ -19,15 +19,19 @@ struct QuantizedParts {
   std::vector<TensorSpec> tensor_scale;  // none, or global_scale (the decode factor) and amax
 };
 
-// `shape` is the tensor's. Codes that share a byte are stored as U8, two to a byte along the last dimension.
-QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape);
+// `shape` is the tensor's, `axis` counts from the end. Codes that share a byte are stored as U8, two to a byte along
+// the last dimension.
+QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape,
+                               int axis);
 
 // Metadata keys. RECIPE, AXIS and ROUNDING are the file's; a tensor's are prefixed with its name and a dot.
 inline constexpr char kFormatKey[] = "halfulp.quantized";
 inline constexpr char kFormatVersion[] = "1";
 inline constexpr char kRecipeKey[] = "recipe";
+inline constexpr char kDefinitionKey[] = "recipe_definition";  // in TOML, where the recipe is not of the catalog
 inline constexpr char kAxisKey[] = "axis";
 inline constexpr char kRoundingKey[] = "rounding";
+inline constexpr char kSeedKey[] = "seed";
 inline constexpr char kShapeKey[] = "shape";
 inline constexpr char kDtypeKey[] = "dtype";
 

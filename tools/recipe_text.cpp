@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "emulation/blocks/block.h"
-#include "tools/number_text.h"
 
 namespace halfulp {
 namespace {
@@ -13,22 +12,35 @@ std::string rounding_text(Rounding rounding) {
   return rounding == Rounding::nearest_even ? "to nearest even" : name;
 }
 
-// A formula with "fl(1/6)" in the place of {}, and then what that is.
-std::string with_reciprocal(fmt::format_string<std::string> formula, float x) {
-  const std::string reciprocal = fmt::format("fl(1/{})", decimal(x));
-  return fmt::format(formula, std::string(reciprocal)) +
-         fmt::format(", {} = {} = {}", reciprocal, decimal(1.0f / x), hex_float(double(1.0f / x)));
-}
-
 std::string conversion_text(std::string_view format, std::string_view argument, const Policy& policy) {
   return fmt::format("{}({}), {}", format, argument, policy_text(policy));
 }
 
-std::string amax_text(std::string_view of, AmaxNan nan) {
-  return fmt::format("max |x| of the {}; NaN {}", of, nan == AmaxNan::ignored ? "is ignored" : "makes it NaN");
+std::string_view nan_text(AmaxNan nan) {
+  switch (nan) {
+    case AmaxNan::ignored: return "NaN is ignored";
+    case AmaxNan::propagates: return "NaN makes it NaN";
+    case AmaxNan::propagates_from_all: return "NaN where all are";
+  }
+  return "";
 }
 
-float range_of(const Recipe& r) { return max_value(scale_of(r).format) * max_value(element_of(r).format); }
+std::string amax_text(std::string_view of, AmaxNan nan) {
+  return fmt::format("max |x| of the {}; {}", of, nan_text(nan));
+}
+
+RecipeStep formula_step(Quantity quantity, std::string_view symbol, const Formula& formula) {
+  return {quantity, std::string(symbol), std::string(formula.text())};
+}
+
+std::string loss_text(LossTotal total) {
+  switch (total) {
+    case LossTotal::sequential: return "sum of";
+    case LossTotal::torch: return "sum (in PyTorch's order) of";
+    case LossTotal::largest: return "largest";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -37,53 +49,43 @@ std::string policy_text(const Policy& policy) {
                      policy.overflow == Overflow::saturate ? "saturating" : "overflow to Inf or NaN");
 }
 
+std::string extent_text(const Extent& block) {
+  return fmt::format("{} x {}", block.rows, block.cols == Extent::kWhole ? "row" : std::to_string(block.cols));
+}
+
 std::vector<RecipeStep> tensor_steps(const Recipe& r) {
-  switch (r.outer) {
-    case OuterScale::none: return {};
-    case OuterScale::encode:
-      return {{Quantity::tensor_amax, "A", amax_text("tensor", r.amax_nan)},
-              {Quantity::tensor_encode, "S_enc",
-               fmt::format("min({} / A, FLT_MAX), {} = {} * {}; 1 where A or the quotient is 0", decimal(range_of(r)),
-                           decimal(range_of(r)), decimal(max_value(scale_of(r).format)),
-                           decimal(max_value(element_of(r).format)))},
-              {Quantity::tensor_decode, "S_dec", "1 / S_enc"}};
-  }
-  return {};
+  if (!has_outer_scale(r)) return {};
+  std::vector<RecipeStep> steps{{Quantity::tensor_amax, "A", amax_text("tensor", r.amax_nan)}};
+  if (!r.encode.empty()) steps.push_back(formula_step(Quantity::tensor_encode, "S_enc", r.encode));
+  steps.push_back(formula_step(Quantity::tensor_decode, "S_dec", r.decode));
+  return steps;
 }
 
 std::vector<RecipeStep> block_steps(const Recipe& r) {
-  const RecipeStep amax{Quantity::block_amax, "a", amax_text("block", r.amax_nan)};
-  switch (r.scale_rule) {
-    case ScaleRule::none: return {};
-    case ScaleRule::mx_floor: {
-      const int emax = element_of(r).format.max_exponent();
-      return {amax,
-              {Quantity::scale, "s",
-               fmt::format("2^(floor(log2 a) - {}), at least 2^-127; NaN where a is Inf or NaN", emax)},
-              {Quantity::multiplier, "m", "1 / s, a power of two"}};
-    }
-    case ScaleRule::mx_round_up: {
-      constexpr Policy kUp{.rounding = Rounding::up, .overflow = Overflow::saturate};
-      return {amax,
-              {Quantity::unrounded_scale, "d", with_reciprocal("a * {}", max_value(element_of(r).format))},
-              {Quantity::scale, "s", conversion_text(r.scale, "d", kUp)},
-              {Quantity::multiplier, "m", "1 / s, a power of two"}};
-    }
-    case ScaleRule::nvfp4_encode:
-      return {amax,
-              {Quantity::unrounded_scale, "d",
-               with_reciprocal("min(a * (S_enc * {}), FLT_MAX)", max_value(element_of(r).format))},
-              {Quantity::scale, "s", conversion_text(r.scale, "d", kSaturatingCast)},
-              {Quantity::multiplier, "m", "min(1 / (s * S_dec), FLT_MAX)"}};
+  if (!has_scale(r)) return {};
+  std::vector<RecipeStep> steps{{Quantity::block_amax, "a", amax_text("block", r.amax_nan)},
+                                formula_step(Quantity::unrounded_scale, "d", r.unrounded)};
+  if (has_choice(r)) {
+    steps.push_back({Quantity::alternative_scale, "d2",
+                     fmt::format("{}; for d where the {} {} is smaller, v = {}", r.choice.alternative.text(),
+                                 loss_text(r.choice.total), r.choice.loss.text(), r.choice.estimate.text())});
   }
-  return {};
+  steps.push_back({Quantity::scale, "s", conversion_text(r.scale.name(), "d", r.scale_policy)});
+  steps.push_back(formula_step(Quantity::factor, "m", r.factor));
+  if (has_correction(r)) {
+    steps.push_back({Quantity::corrected_scale, "s'",
+                     fmt::format("{}({}), {}; v = sum y * y / sum y * c over {} elements", r.scale.name(),
+                                 r.correction.scale.text(), policy_text(r.correction.policy), r.correction.group)});
+  }
+  return steps;
 }
 
 std::vector<RecipeStep> element_steps(const Recipe& r) {
-  const std::string argument = has_scale(r) ? "x * m" : "x";
-  std::string decoded = has_scale(r) ? "c * s" : "c";
-  if (has_outer_scale(r)) decoded = with_reciprocal("c * (s * A * {})", range_of(r));
-  return {{Quantity::code, "c", conversion_text(r.element, argument, r.policy)}, {Quantity::value, "q", decoded}};
+  std::vector<RecipeStep> steps;
+  if (!r.scaled.empty()) steps.push_back(formula_step(Quantity::scaled, "y", r.scaled));
+  steps.push_back({Quantity::code, "c", conversion_text(r.element.name(), r.scaled.empty() ? "x" : "y", r.policy)});
+  steps.push_back({Quantity::value, "q", r.value.empty() ? "c" : std::string(r.value.text())});
+  return steps;
 }
 
 }  // namespace halfulp

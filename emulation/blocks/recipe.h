@@ -103,6 +103,11 @@ constexpr bool has_outer_scale(const Recipe& r) { return !r.decode.empty(); }
 constexpr bool has_choice(const Recipe& r) { return !r.choice.alternative.empty(); }
 constexpr bool has_correction(const Recipe& r) { return r.correction.group > 0; }
 
+// Whether its result depends on random bits.
+constexpr bool is_random(const Recipe& r) {
+  return is_stochastic(r.policy.rounding) || (has_correction(r) && is_stochastic(r.correction.policy.rounding));
+}
+
 // Whether the fields of a recipe fit each other. Which symbols a formula may name is said at its field.
 constexpr bool is_sound(const Recipe& r) {
   const bool blocks = r.block != Extent{1, 1};

@@ -207,6 +207,8 @@ std::string contradiction(const Recipe& r) {
   if (bits == 4 && r.block.cols % 2 != 0) return "a block of 4-bit codes has an even number of columns";
   if (has_scale(r) && r.scale.entry().storage_bits != 8 && r.scale.entry().storage_bits != 32)
     return "scales are stored in 8 or 32 bits";
+  if (is_stochastic(r.scale_policy.rounding))
+    return "scale-rounding is not stochastic; s2 and s2-rounding are for that";
   if (r.random == RandomSource::te && has_scale(r) && r.block.cols % 4 != 0)
     return "random = te gives one word to four elements, so blocks are whole fours";
   if (r.correction.group % (r.block.cols == Extent::kWhole ? 1 : r.block.cols) != 0 || r.correction.group > 512)

@@ -89,7 +89,7 @@ const std::vector<BadTensor> kBadTensors{
     {"DoublesInBlocks", "mxfp8/te", npy_file("<f8", "(32,)", std::string(256, 'x')), "takes F32, F16 or BF16, not F64"},
     {"ComplexNumbers", "bf16", npy_file("<c8", "(4,)", std::string(32, 'x')), "C64"},
     {"RowOfAPartialBlock", "nvfp4/te", npy_file("<f4", "(16, 24)", std::string(1536, 'x')),
-     "the last dimension of shape (16, 24) is not a multiple of 16"},
+     "shape (16, 24): rows of 24 are not a multiple of 16"},
     {"RowShorterThanABlock", "mxfp8/ocp", npy_file("<f4", "(32, 1)", std::string(128, 'x')), "not a multiple of 32"},
     {"ScalarInBlocks", "mxfp8/ocp", npy_file("<f4", "()", "1234"), "not a multiple of 32"},
 };

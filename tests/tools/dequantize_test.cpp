@@ -122,7 +122,7 @@ TEST(DequantizeVerb, AnUnknownRecipeIsNamed) {
 TEST(DequantizeVerb, AShapeThatIsNotWholeBlocksIsRefused) {
   QuantizedW file;
   file.metadata["w.shape"] = "[2,8]";
-  expect_says(refused(file), "shape (2, 8) is not whole blocks of 16");
+  expect_says(refused(file), "shape (2, 8): rows of 8 are not a multiple of 16");
 }
 
 TEST(DequantizeVerb, AShapeThatIsNoShapeIsRefused) {

@@ -1,0 +1,68 @@
+#include "tools/placement.h"
+
+#include "emulation/simd/scalar.h"
+
+namespace halfulp {
+namespace {
+
+// Calls fn(first row, rows) for the rows of a panel that lie side by side in the array.
+template <class Fn>
+void for_each_run(const MatrixView& view, const Panel& panel, Fn&& fn) {
+  for (uint64_t row = panel.first_row, end = row + panel.shape.rows; row < end;) {
+    const uint64_t rows = std::min(end - row, view.inner - row % view.inner);
+    fn(row, rows);
+    row += rows;
+  }
+}
+
+uint64_t first_element(const MatrixView& view, const Panel& panel) {
+  return panel.first_row * view.along + panel.first_col;
+}
+
+}  // namespace
+
+void place(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> elements,
+           const Sink& sink) {
+  if (view.inner == 1) return sink(packed_bytes(bits, first_element(view, panel)), elements);
+  const simd::Storage storage{.bits = bits};
+  std::vector<std::byte> run;
+  for_each_run(view, panel, [&](uint64_t row, uint64_t rows) {
+    run.resize(packed_bytes(bits, rows));
+    for (uint64_t col = 0; col < panel.shape.cols; ++col) {
+      for (uint64_t i = 0; i < rows; ++i)
+        simd::store_at(storage, run.data(), i,
+                       simd::load_at(storage, elements.data(), (row - panel.first_row + i) * panel.shape.cols + col));
+      sink(packed_bytes(bits, view.position(row, panel.first_col + col)), run);
+    }
+  });
+}
+
+std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> array) {
+  const uint64_t size = packed_bytes(bits, panel.shape.elements());
+  if (view.inner == 1) {
+    const auto part = array.subspan(packed_bytes(bits, first_element(view, panel)), size);
+    return {part.begin(), part.end()};
+  }
+  const simd::Storage storage{.bits = bits};
+  std::vector<std::byte> elements(size);
+  for (uint64_t row = 0; row < panel.shape.rows; ++row)
+    for (uint64_t col = 0; col < panel.shape.cols; ++col)
+      simd::store_at(storage, elements.data(), row * panel.shape.cols + col,
+                     simd::load_at(storage, array.data(), view.position(panel.first_row + row, panel.first_col + col)));
+  return elements;
+}
+
+MatrixView scale_view(const Recipe& recipe, const MatrixView& view) {
+  const Matrix grid = scale_grid(recipe, view.shape());
+  if (view.inner == 1) return {.outer = grid.rows, .along = grid.cols, .inner = 1};
+  if (recipe.block.rows > 1) return {.outer = 1, .along = grid.cols, .inner = grid.rows};
+  return {.outer = view.outer, .along = grid.cols, .inner = view.inner};
+}
+
+Panel scale_panel(const Recipe& recipe, const MatrixView& view, const Panel& panel) {
+  return {.first_row = panel.first_row / uint64_t(recipe.block.rows),
+          .first_col = panel.first_col / block_cols(recipe, view.shape()),
+          .shape = scale_grid(recipe, panel.shape)};
+}
+
+}  // namespace halfulp

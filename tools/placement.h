@@ -1,0 +1,29 @@
+#pragma once
+// Where the codes, scales or values of a panel lie in an array that has the tensor's own layout. Moves them there and
+// back; changes none.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "emulation/panels.h"
+
+namespace halfulp {
+
+// Takes bytes to their place in an array.
+using Sink = std::function<void(uint64_t byte_offset, std::span<const std::byte> bytes)>;
+
+// The elements of `panel`, `bits` each and in the panel's row order, to their places. Requires that elements of 4 bits
+// that lie side by side in the array come in whole bytes.
+void place(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> elements, const Sink& sink);
+
+// The elements of `panel` from an array, in the panel's row order.
+std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> array);
+
+// The scales of a matrix view and of one of its panels.
+MatrixView scale_view(const Recipe& recipe, const MatrixView& view);
+Panel scale_panel(const Recipe& recipe, const MatrixView& view, const Panel& panel);
+
+}  // namespace halfulp

@@ -1,0 +1,195 @@
+#include "tools/recipe_diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "emulation/blocks/quantize.h"
+#include "emulation/blocks/recipe_fields.h"
+#include "emulation/simd/scalar.h"
+#include "lib/random_values.h"
+#include "tools/number_text.h"
+
+namespace halfulp {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr uint64_t kSeed = 1, kTries = 20000;
+
+std::vector<Facts> differing_fields(const Recipe& first, const Recipe& second) {
+  std::vector<Facts> rows;
+  for (const RecipeField& field : recipe_fields()) {
+    const std::string p = field.text(first), q = field.text(second);
+    if (p != q)
+      rows.push_back({{"field", field.name},
+                      {"first", p.empty() ? "-" : p},
+                      {"second", q.empty() ? "-" : q},
+                      {"meaning", field.meaning}});
+  }
+  return rows;
+}
+
+// A shape that is whole blocks of both.
+Matrix common_shape(const Recipe& p, const Recipe& q) {
+  constexpr int kRow = 32;  // of a recipe whose block is the whole row, or that has none
+  const auto cols = [](const Recipe& r) { return std::max({r.block.cols, r.correction.group, 1}); };
+  const uint64_t width = uint64_t(std::max({cols(p), cols(q), has_scale(p) || has_scale(q) ? 1 : kRow}));
+  return {.rows = uint64_t(std::max(p.block.rows, q.block.rows)), .cols = width};
+}
+
+struct Result {
+  std::vector<uint32_t> codes, scales;
+  std::vector<float> scale_values, values;
+};
+
+Result result_of(const Recipe& r, const Matrix& shape, std::span<const float> x, float amax) {
+  const TensorScale tensor = tensor_scale(r, amax);
+  std::vector<std::byte> codes(code_bytes(r, shape) + 1), scales(scale_bytes(r, shape));
+  Result result{.codes = {}, .scales = {}, .scale_values = {}, .values = std::vector<float>(x.size())};
+  quantize_elementwise(r, tensor, shape, x, {.seed = kSeed}, codes, scales);
+  dequantize(r, tensor, shape, std::span(codes).first(code_bytes(r, shape)), scales, result.values);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    result.codes.push_back(simd::load_at({.bits = r.element.entry().storage_bits}, codes.data(), i));
+  for (uint64_t i = 0; i < scale_grid(r, shape).elements(); ++i) {
+    result.scales.push_back(simd::load_at({.bits = r.scale.entry().storage_bits}, scales.data(), i));
+    result.scale_values.push_back(decode(r.scale.entry().format, result.scales.back()));
+  }
+  return result;
+}
+
+bool same(float p, float q) { return p == q ? std::signbit(p) == std::signbit(q) : std::isnan(p) && std::isnan(q); }
+
+// What a block is looked for by: stored bytes are what a kernel is checked by, so they come first.
+enum class Sought { bytes, values };
+
+bool differs(const Recipe& p, const Recipe& q, const Result& a, const Result& b, Sought sought) {
+  if (sought == Sought::values) return !std::ranges::equal(a.values, b.values, same);
+  const bool codes = p.element == q.element && a.codes != b.codes;
+  return codes || (p.scale == q.scale && p.block == q.block && a.scales != b.scales);
+}
+
+// A kind of block, in words, and element i of its try number t.
+struct Kind {
+  std::string_view words;
+  uint64_t tries;
+  std::function<float(uint64_t t, uint64_t i)> element;
+};
+
+float bf16_normal(uint64_t t, uint64_t i) { return apply(Op::bf16, float(normal(kSeed, t, i))); }
+
+std::vector<Kind> kinds() {
+  return {
+      {"normal numbers in BF16", kTries, bf16_normal},
+      {"normal numbers in FP32", kTries, [](uint64_t t, uint64_t i) { return float(normal(kSeed, t + kTries, i)); }},
+      {"zeros, of which every other one is negative", 1, [](uint64_t, uint64_t i) { return i % 2 ? -0.f : 0.f; }},
+      {"normal numbers with a negative zero", 1,
+       [](uint64_t t, uint64_t i) { return i == 1 ? -0.f : bf16_normal(t, i); }},
+      {"tiny numbers in a tensor of normal ones", 20,
+       [](uint64_t t, uint64_t i) { return bf16_normal(t, i) * power_of_two(-8 - 2 * int(t)); }},
+      {"a NaN among normal numbers", 1, [](uint64_t t, uint64_t i) { return i == 1 ? kNaN : bf16_normal(t, i); }},
+      {"an infinity among normal numbers", 1, [](uint64_t t, uint64_t i) { return i == 1 ? kInf : bf16_normal(t, i); }},
+      {"numbers near the smallest of FP32", 10,
+       [](uint64_t t, uint64_t i) { return bf16_normal(t, i) * power_of_two(-118 - 2 * int(t)); }},
+      {"numbers near the largest of FP32", 4,
+       [](uint64_t t, uint64_t i) { return bf16_normal(t, i) * power_of_two(123 + int(t)); }},
+  };
+}
+
+struct Example {
+  std::string words;
+  std::vector<float> x;
+  float amax;
+  Result first, second;
+};
+
+std::optional<Example> find_example(const Recipe& p, const Recipe& q, Sought sought) {
+  const Matrix shape = common_shape(p, q);
+  for (const Kind& kind : kinds()) {
+    for (uint64_t t = 0; t < kind.tries; ++t) {
+      std::vector<float> x(shape.elements());
+      for (uint64_t i = 0; i < x.size(); ++i) x[i] = kind.element(t, i);
+      const float own = largest_magnitude(p, 0, x);
+      const float amax = std::isfinite(own) ? std::max(own, 4.f) : 4.f;  // of a tensor that has more blocks
+      Example e{.words = fmt::format("{} elements: {}, number {}; the tensor's largest magnitude is {}",
+                                     shape.elements(), kind.words, t, decimal(amax)),
+                .x = x,
+                .amax = amax,
+                .first = result_of(p, shape, x, amax),
+                .second = result_of(q, shape, x, amax)};
+      if (differs(p, q, e.first, e.second, sought)) return e;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string scales_text(const Recipe& r, const Result& result) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(result.scales.size(), 8); ++i)
+    text += fmt::format("{}{} ({})", i ? ", " : "", code_text(r.scale.entry().format, result.scales[i]),
+                        decimal(result.scale_values[i]));
+  return result.scales.empty() ? "none" : text;
+}
+
+std::vector<Facts> differing_elements(const Recipe& p, const Recipe& q, const Example& e) {
+  std::vector<Facts> rows;
+  for (std::size_t i = 0; i < e.x.size(); ++i) {
+    const bool codes = p.element == q.element && e.first.codes[i] != e.second.codes[i];
+    if (!codes && same(e.first.values[i], e.second.values[i])) continue;
+    rows.push_back({{"i", int(i)},
+                    {"x", Json(double(e.x[i])), decimal(e.x[i])},
+                    {"first_code", e.first.codes[i], code_text(p.element.entry().format, e.first.codes[i])},
+                    {"first_value", Json(double(e.first.values[i])), decimal(e.first.values[i])},
+                    {"second_code", e.second.codes[i], code_text(q.element.entry().format, e.second.codes[i])},
+                    {"second_value", Json(double(e.second.values[i])), decimal(e.second.values[i])}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+RecipeDiff diff_recipes(const Recipe& first, const Recipe& second) {
+  RecipeDiff diff{.first = &first,
+                  .second = &second,
+                  .fields = differing_fields(first, second),
+                  .example = {},
+                  .scales = {},
+                  .elements = {}};
+  std::optional<Example> example = find_example(first, second, Sought::bytes);
+  if (!example) example = find_example(first, second, Sought::values);
+  if (!example) {
+    diff.example =
+        fmt::format("None of {} blocks, special ones among them, has other codes, scales or values.", 2 * kTries);
+    return diff;
+  }
+  diff.example = example->words;
+  diff.scales = {{"first_scales", scales_text(first, example->first)},
+                 {"second_scales", scales_text(second, example->second)}};
+  diff.elements = differing_elements(first, second, *example);
+  return diff;
+}
+
+std::string to_text(const RecipeDiff& diff, Color color) {
+  std::string text = fmt::format("first   {}: {}\nsecond  {}: {}\n", diff.first->name, diff.first->summary,
+                                 diff.second->name, diff.second->summary);
+  text += diff.fields.empty() ? "\nNo field differs.\n" : "\n" + to_text(to_table(diff.fields), color);
+  text += fmt::format("\nExample: {}\n{}", diff.example, to_lines(diff.scales));
+  if (!diff.elements.empty()) text += "\nElements that differ:\n" + to_text(to_table(diff.elements), color);
+  return text;
+}
+
+Json to_json(const RecipeDiff& diff) {
+  Json json = to_json(diff.scales);
+  json["first"] = std::string(diff.first->name);
+  json["second"] = std::string(diff.second->name);
+  json["fields"] = to_json(diff.fields);
+  json["example"] = diff.example;
+  json["elements"] = to_json(diff.elements);
+  return json;
+}
+
+}  // namespace halfulp

@@ -1,0 +1,156 @@
+#include "tools/recipe_option.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+#include "emulation/blocks/recipe_fields.h"
+#include "emulation/blocks/recipes.h"
+#include "lib/error.h"
+#include "lib/mapped_file.h"
+#include "tools/options.h"
+
+namespace halfulp {
+namespace {
+
+// Recipes that a user stated, by what was said of them.
+const Recipe& keep(const std::string& text, const Recipe& recipe) {
+  static std::mutex mutex;
+  static std::map<std::string, Recipe> all;
+  const std::lock_guard lock(mutex);
+  return all.emplace(text, recipe).first->second;
+}
+
+const Recipe& named(std::string_view name) {
+  const int id = find_recipe(name);
+  if (id >= 0) return kRecipes[std::size_t(id)];
+  std::vector<std::string> names;
+  for (const Recipe& row : kRecipes) names.emplace_back(row.name);
+  throw UsageError(
+      fmt::format("no recipe is called '{}'{} ('halfulp formats' lists them all)", name, did_you_mean(name, names)));
+}
+
+void check(const Recipe& recipe) {
+  if (const std::string reason = contradiction(recipe); !reason.empty()) throw std::invalid_argument(reason);
+}
+
+// NAME+FIELD=TEXT+FIELD=TEXT. A + that no "FIELD=" follows belongs to a formula.
+std::vector<std::string_view> settings_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const bool field =
+        i < text.size() && text[i] == '+' && std::ranges::any_of(recipe_fields(), [&](const RecipeField& f) {
+          return text.substr(i + 1).starts_with(std::string(f.name) + "=");
+        });
+    if (i < text.size() && !field) continue;
+    parts.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+const Recipe& composed(std::string_view text) {
+  const std::vector<std::string_view> parts = settings_of(text);
+  if (parts.size() == 1) return named(text);
+  Recipe recipe = named(parts[0]);
+  recipe.name = kept(text);
+  recipe.summary = kept(fmt::format("{}, changed by the user", parts[0]));
+  try {
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::size_t equals = parts[i].find('=');
+      set_field(recipe, parts[i].substr(0, equals), parts[i].substr(equals + 1));
+    }
+    check(recipe);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("recipe {}: {}", text, error.what()));
+  }
+  return keep(std::string(text), recipe);
+}
+
+Recipe recipe_of_table(const toml::table& table, const std::string& where) {
+  Recipe recipe = kRecipes[0];  // elements by themselves, unless the table says otherwise
+  const auto base = table["base"].value<std::string_view>();
+  if (base) recipe = named(*base);
+  recipe.name = kept(table["name"].value_or(std::string_view(where)));
+  recipe.summary = kept(table["summary"].value_or(std::string_view("stated by the user")));
+  recipe.source = kept(table["source"].value_or(std::string_view(where)));
+  for (const auto& [key, value] : table) {
+    const std::string_view name = key.str();
+    if (name == "base" || name == "name" || name == "summary" || name == "source") continue;
+    const auto text = value.value<std::string_view>();
+    if (!text) throw std::invalid_argument(fmt::format("{} is no string; every field is one", name));
+    set_field(recipe, name, *text);
+  }
+  check(recipe);
+  return recipe;
+}
+
+std::string toml_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return out + '"';
+}
+
+// Pieces between commas, put together again where a comma stands between parentheses.
+std::vector<std::string> joined(const std::vector<std::string>& pieces) {
+  std::vector<std::string> whole;
+  std::ptrdiff_t open = 0;
+  for (const std::string& piece : pieces) {
+    if (open > 0) {
+      whole.back() += ',' + piece;
+    } else {
+      whole.push_back(piece);
+    }
+    open += std::ranges::count(piece, '(') - std::ranges::count(piece, ')');
+  }
+  return whole;
+}
+
+}  // namespace
+
+const Recipe& recipe_of(std::string_view text) {
+  if (!text.ends_with(".toml")) return composed(text);
+  const std::string path(text);
+  const MappedFile file(path);
+  return recipe_of_toml({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path);
+}
+
+std::vector<const Recipe*> recipes_of(const Arguments& arguments) {
+  std::vector<const Recipe*> recipes;
+  for (const std::string& text : joined(arguments.list("--recipe"))) recipes.push_back(&recipe_of(text));
+  if (recipes.empty()) throw UsageError("--recipe is needed: which recipe? ('halfulp formats' lists them)");
+  return recipes;
+}
+
+bool is_named(const Recipe& recipe) {
+  return &recipe >= kRecipes.data() && &recipe < kRecipes.data() + kRecipes.size();
+}
+
+std::string recipe_toml(const Recipe& recipe) {
+  std::string text = fmt::format("name = {}\n", toml_string(recipe.name));
+  for (const RecipeField& field : recipe_fields())
+    if (const std::string value = field.text(recipe); !value.empty())
+      text += fmt::format("{} = {}\n", field.name, toml_string(value));
+  return text;
+}
+
+const Recipe& recipe_of_toml(std::string_view toml, const std::string& where) {
+  try {
+    return keep(where + '\0' + std::string(toml), recipe_of_table(toml::parse(toml, where), where));
+  } catch (const toml::parse_error& error) {
+    throw InputError({.file = where, .tensor = {}, .byte = {}},
+                     fmt::format("line {}, column {}: {}", error.source().begin.line, error.source().begin.column,
+                                 error.description()));
+  } catch (const std::invalid_argument& error) {
+    throw InputError({.file = where, .tensor = {}, .byte = {}}, error.what());
+  }
+}
+
+}  // namespace halfulp
