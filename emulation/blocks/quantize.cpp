@@ -301,7 +301,7 @@ constexpr uint64_t kPartElements = 4096;
 
 uint64_t part_elements(const Recipe& recipe, const Matrix& shape) {
   const uint64_t unit = std::max({block_cols(recipe, shape), uint64_t(recipe.correction.group), uint64_t{4}});
-  const bool divisible = recipe.block.rows == 1 && shape.cols % unit == 0;
+  const bool divisible = recipe.block.rows == 1 && recipe.block.cols != Extent::kWhole && shape.cols % unit == 0;
   return divisible ? std::max(kPartElements / unit, uint64_t{1}) * unit : shape.elements();
 }
 
@@ -413,6 +413,7 @@ void dequantize(const Recipe& recipe, const TensorScale& tensor, const Matrix& s
                 std::span<const std::byte> scales, std::span<float> y) {
   const FormatEntry& element = recipe.element.entry();
   const Matrix grid = scale_grid(recipe, shape);
+  if (y.empty()) return;
   std::vector<float> s(std::max<uint64_t>(grid.elements(), 1), 1.f);
   if (has_scale(recipe)) {
     const FormatEntry& scale = recipe.scale.entry();

@@ -40,7 +40,7 @@ struct Randomness {
   uint64_t stream = 0;         // of the elements: their words are random_word(seed, stream, element)
   uint64_t scale_stream = 1;   // of the scales, where they are rounded stochastically: (seed, scale_stream, block)
   uint64_t first_element = 0;  // position in the tensor of the first element here
-  uint64_t first_block = 0;    // and of the first block
+  uint64_t first_block = 0;    // and of its block, each row of a tile counting by itself
   // For RandomSource::te: one word for four elements, instead of random_block(seed, block, stream + i / 4)[i % 4] for
   // word i of a block.
   std::span<const uint32_t> words{};

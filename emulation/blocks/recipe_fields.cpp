@@ -209,8 +209,9 @@ std::string contradiction(const Recipe& r) {
     return "scales are stored in 8 or 32 bits";
   if (is_stochastic(r.scale_policy.rounding))
     return "scale-rounding is not stochastic; s2 and s2-rounding are for that";
-  if (r.random == RandomSource::te && has_scale(r) && r.block.cols % 4 != 0)
-    return "random = te gives one word to four elements, so blocks are whole fours";
+  if (r.random == RandomSource::te && (!has_scale(r) || r.block.cols % 4 != 0))
+    return "random = te gives one word to four elements of a block, so it needs blocks of whole fours";
+  if (has_correction(r) && r.block.rows > 1) return "correction-group is for blocks of one row";
   if (r.correction.group % (r.block.cols == Extent::kWhole ? 1 : r.block.cols) != 0 || r.correction.group > 512)
     return "correction-group is a multiple of the block, at most 512";
   return is_sound(r)
