@@ -1,0 +1,282 @@
+// quantize() and dequantize() against their definitions, one element after the other, for every row of the catalog.
+
+#include "emulation/blocks/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulation/blocks/recipe_fields.h"
+#include "emulation/blocks/recipes.h"
+#include "tests/emulation/hard_inputs.h"
+#include "tests/emulation/quantized.h"
+
+namespace halfulp {
+namespace {
+
+constexpr Randomness kRandom{.seed = 7, .stream = 11, .scale_stream = 13, .first_element = 0, .first_block = 0};
+
+// Rows of 128 or more, so that every recipe takes them; as many rows as its blocks have.
+Matrix shape_for(const Recipe& recipe, std::size_t count) {
+  const uint64_t rows = recipe.block.cols == Extent::kWhole ? count / 128 : uint64_t(recipe.block.rows);
+  return {.rows = rows, .cols = count / rows};
+}
+
+Quantized by_definition(const Recipe& recipe, const Matrix& shape, std::span<const float> x,
+                        const Randomness& random = kRandom) {
+  Quantized q{.recipe = &recipe,
+              .shape = shape,
+              .tensor = tensor_scale_of(recipe, x),
+              .codes = std::vector<std::byte>(code_bytes(recipe, shape)),
+              .scales = std::vector<std::byte>(scale_bytes(recipe, shape))};
+  quantize_elementwise(recipe, q.tensor, shape, x, random, q.codes, q.scales);
+  return q;
+}
+
+// Where two results part, or nothing.
+std::string difference(const Quantized& got, const Quantized& expected, std::span<const float> x) {
+  const Matrix grid = scale_grid(*got.recipe, got.shape);
+  for (std::size_t i = 0; i < grid.elements(); ++i)
+    if (got.scale(i) != expected.scale(i))
+      return "scale " + std::to_string(i) + ": " + std::to_string(got.scale(i)) + ", by definition " +
+             std::to_string(expected.scale(i));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (got.code(i) != expected.code(i))
+      return "element " + std::to_string(i) + " = " + std::to_string(x[i]) + ": " + std::to_string(got.code(i)) +
+             ", by definition " + std::to_string(expected.code(i));
+  return "";
+}
+
+void expect_definition(const Recipe& recipe, const Matrix& shape, std::span<const float> x,
+                       const Randomness& random = kRandom) {
+  ASSERT_EQ(contradiction(recipe), "");
+  ASSERT_EQ(refusal(recipe, shape), "");
+  const TensorScale tensor = tensor_scale_of(recipe, x);
+  EXPECT_EQ(difference(quantized(recipe, tensor, shape, x, random), by_definition(recipe, shape, x, random), x), "")
+      << recipe.name << ", " << shape.rows << " x " << shape.cols;
+}
+
+void expect_definition(const Recipe& recipe, std::span<const float> x) {
+  expect_definition(recipe, shape_for(recipe, x.size()), x);
+}
+
+class EveryRecipe : public testing::TestWithParam<std::size_t> {
+ protected:
+  const Recipe& recipe_ = kRecipes[GetParam()];
+};
+
+INSTANTIATE_TEST_SUITE_P(Catalog, EveryRecipe, testing::Range<std::size_t>(0, kRecipes.size()),
+                         [](const auto& instance) { return test_name(kRecipes[instance.param].name); });
+
+TEST_P(EveryRecipe, QuantizesNormalsByDefinition) { expect_definition(recipe_, uneven_normals(1 << 16)); }
+
+TEST_P(EveryRecipe, QuantizesAnyBitsByDefinition) { expect_definition(recipe_, any_bits(1 << 14)); }
+
+TEST_P(EveryRecipe, QuantizesAllBf16ByDefinition) { expect_definition(recipe_, all_bf16()); }
+
+// Tensors of zeros and of ordinary size: the largest magnitude of these elements is Inf or NaN.
+TEST_P(EveryRecipe, QuantizesSpecialBlocksByDefinition) {
+  const std::vector<float> x = special_blocks();
+  const Matrix shape = shape_for(recipe_, x.size());
+  for (const float amax : {0.f, 6.f}) {
+    Quantized expected = by_definition(recipe_, shape, x);
+    expected.tensor = tensor_scale(recipe_, amax);
+    quantize_elementwise(recipe_, expected.tensor, shape, x, kRandom, expected.codes, expected.scales);
+    EXPECT_EQ(difference(quantized(recipe_, expected.tensor, shape, x, kRandom), expected, x), "") << amax;
+  }
+}
+
+TEST_P(EveryRecipe, QuantizesTiesByDefinition) { expect_definition(recipe_, ties(1 << 13)); }
+
+TEST_P(EveryRecipe, RoundsInEveryModeByDefinition) {
+  for (const RoundingEntry& mode : kRoundings) {
+    Recipe recipe = recipe_;
+    recipe.policy.rounding = mode.rounding;
+    SCOPED_TRACE(mode.name);
+    expect_definition(recipe, uneven_normals(1 << 11));
+    expect_definition(recipe, ties(1 << 11));
+  }
+}
+
+Recipe with_te_words(const Recipe& row) {
+  Recipe recipe = row;
+  recipe.policy.rounding = Rounding::stochastic;
+  recipe.random = RandomSource::te;
+  return recipe;
+}
+
+TEST_P(EveryRecipe, TakesAWordForFourElementsByDefinition) {
+  if (!has_scale(recipe_)) GTEST_SKIP() << "SKIPPED: there are no blocks";
+  expect_definition(with_te_words(recipe_), uneven_normals(1 << 13));
+}
+
+TEST_P(EveryRecipe, TakesGivenWordsByDefinition) {
+  if (!has_scale(recipe_)) GTEST_SKIP() << "SKIPPED: there are no blocks";
+  std::vector<uint32_t> words(1 << 11);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = random_word(8, 0, i);
+  const std::vector<float> x = uneven_normals(1 << 13);
+  const Recipe recipe = with_te_words(recipe_);
+  expect_definition(recipe, shape_for(recipe, x.size()), x, {.words = words});
+}
+
+// Blocks at the ends of rows, and of the matrix, that are not whole.
+TEST_P(EveryRecipe, QuantizesPartialBlocksByDefinition) {
+  if (has_correction(recipe_)) GTEST_SKIP() << "SKIPPED: groups of blocks are whole";
+  Recipe recipe = recipe_;
+  recipe.edge = Edge::partial;
+  for (const Matrix& shape : {Matrix{1, 2}, Matrix{3, 34}, Matrix{17, 130}, Matrix{129, 62}, Matrix{1, 5000}})
+    expect_definition(recipe, shape, uneven_normals(shape.elements()));
+}
+
+TEST_P(EveryRecipe, TakesAWordForFourElementsOfPartialBlocksByDefinition) {
+  if (has_correction(recipe_) || !has_scale(recipe_)) GTEST_SKIP() << "SKIPPED: there are no partial blocks";
+  Recipe recipe = with_te_words(recipe_);
+  recipe.edge = Edge::partial;
+  for (const Matrix& shape : {Matrix{3, 34}, Matrix{17, 130}, Matrix{129, 62}})
+    expect_definition(recipe, shape, uneven_normals(shape.elements()));
+}
+
+// Rows that are no multiple of anything, which 4-bit codes do not have.
+TEST_P(EveryRecipe, QuantizesOddRowsByDefinition) {
+  if (recipe_.element.entry().storage_bits == 4) GTEST_SKIP() << "SKIPPED: rows of 4-bit codes are whole bytes";
+  Recipe recipe = recipe_;
+  recipe.edge = Edge::partial;
+  for (const Matrix& shape : {Matrix{1, 1}, Matrix{7, 33}, Matrix{131, 127}})
+    expect_definition(recipe, shape, uneven_normals(shape.elements()));
+}
+
+TEST_P(EveryRecipe, QuantizesNothing) {
+  for (const Matrix& shape : {Matrix{0, 128}, Matrix{128, 0}, Matrix{0, 0}}) {
+    const Quantized q = quantized(recipe_, tensor_scale(recipe_, 0), shape, {});
+    EXPECT_TRUE(q.codes.empty() && q.scales.empty() && q.values().empty());
+  }
+}
+
+// Columns from `first` on of a matrix of one row, or rows from `first` on.
+struct PartOf {
+  Matrix shape;
+  uint64_t first;  // element
+};
+
+// A part quantized by itself, with its place in the whole, has the bytes that the whole has there.
+void expect_part(const Recipe& recipe, const Quantized& whole, std::span<const float> x, const PartOf& part) {
+  const Matrix before_rows{.rows = part.first / whole.shape.cols, .cols = whole.shape.cols};
+  const Matrix before_cols{.rows = 1, .cols = part.first % whole.shape.cols};
+  Randomness random = kRandom;
+  random.first_element = part.first;
+  random.first_block =
+      before_rows.rows * scale_grid(recipe, whole.shape).cols + scale_grid(recipe, before_cols).elements();
+  const Quantized q = quantized(recipe, whole.tensor, part.shape, x.subspan(part.first, part.shape.elements()), random);
+  const std::size_t codes = code_bytes(recipe, before_rows) + code_bytes(recipe, before_cols);
+  const std::size_t scales = scale_bytes(recipe, before_rows) + scale_bytes(recipe, before_cols);
+  EXPECT_TRUE(std::ranges::equal(q.codes, std::span(whole.codes).subspan(codes, q.codes.size())))
+      << "codes from element " << part.first;
+  EXPECT_TRUE(std::ranges::equal(q.scales, std::span(whole.scales).subspan(scales, q.scales.size())))
+      << "scales from element " << part.first;
+}
+
+// Divides rows at multiples of a block's rows.
+void expect_row_parts(const Recipe& recipe, const Matrix& shape, std::span<const float> x) {
+  const Quantized whole = quantized(recipe, tensor_scale_of(recipe, x), shape, x, kRandom);
+  const uint64_t height = uint64_t(recipe.block.rows);
+  for (uint64_t row = 0, rows = height; row < shape.rows; row += rows, rows += height)
+    expect_part(recipe, whole, x, {{.rows = std::min(rows, shape.rows - row), .cols = shape.cols}, row * shape.cols});
+}
+
+// Divides one row at multiples of a block, or of a group.
+void expect_col_parts(const Recipe& recipe, const Matrix& shape, std::span<const float> x) {
+  const Quantized whole = quantized(recipe, tensor_scale_of(recipe, x), shape, x, kRandom);
+  const uint64_t unit = std::max({block_cols(recipe, shape), uint64_t(recipe.correction.group), uint64_t{4}});
+  for (uint64_t col = 0, cols = unit; col < shape.cols; col += cols, cols = 3 * cols)
+    expect_part(recipe, whole, x, {{.rows = 1, .cols = std::min(cols, shape.cols - col)}, col});
+}
+
+// As it is, and with random bits of both kinds.
+std::vector<Recipe> with_random_bits(const Recipe& row) {
+  std::vector<Recipe> recipes(2, row);
+  recipes[1].policy.rounding = Rounding::stochastic;
+  if (has_scale(row)) recipes.push_back(with_te_words(row));
+  return recipes;
+}
+
+TEST_P(EveryRecipe, DoesNotDependOnHowRowsAreDivided) {
+  for (const Recipe& recipe : with_random_bits(recipe_)) {
+    const Matrix shape{.rows = uint64_t(recipe.block.rows) * 10, .cols = recipe.block.rows > 16 ? 128u : 384u};
+    expect_row_parts(recipe, shape, uneven_normals(shape.elements()));
+  }
+}
+
+TEST_P(EveryRecipe, DoesNotDependOnHowOneRowIsDivided) {
+  if (recipe_.block.rows > 1 || recipe_.block.cols == Extent::kWhole) GTEST_SKIP() << "SKIPPED: rows stay whole";
+  for (const Recipe& recipe : with_random_bits(recipe_)) {
+    const Matrix shape{.rows = 1, .cols = 128 * 80};
+    expect_col_parts(recipe, shape, uneven_normals(shape.elements()));
+  }
+}
+
+// A block's random bits do not depend on its values.
+TEST_P(EveryRecipe, DoesNotDependOnTheSeedUnlessRandom) {
+  if (is_random(recipe_)) GTEST_SKIP() << "SKIPPED: random";
+  const std::vector<float> x = uneven_normals(1 << 13);
+  const Matrix shape = shape_for(recipe_, x.size());
+  const TensorScale tensor = tensor_scale_of(recipe_, x);
+  EXPECT_EQ(quantized(recipe_, tensor, shape, x, {.seed = 1}).codes,
+            quantized(recipe_, tensor, shape, x, {.seed = 2}).codes);
+}
+
+bool same(float p, float q) {
+  return bit_cast<uint32_t>(p) == bit_cast<uint32_t>(q) || (std::isnan(p) && std::isnan(q));
+}
+
+void expect_values_by_definition(const Quantized& q) {
+  const std::vector<float> y = q.values();
+  const uint64_t cols = scale_grid(*q.recipe, q.shape).cols;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::size_t block =
+        i / q.shape.cols / uint64_t(q.recipe->block.rows) * cols + i % q.shape.cols / block_cols(*q.recipe, q.shape);
+    const float scale = has_scale(*q.recipe) ? q.scale_value(block) : 1;
+    const float expected = decode_element(*q.recipe, q.tensor, scale, q.code(i));
+    ASSERT_TRUE(same(y[i], expected)) << q.recipe->name << " element " << i << ": " << y[i] << ", by definition "
+                                      << expected;
+  }
+}
+
+TEST_P(EveryRecipe, DequantizesByDefinition) {
+  const std::vector<float> x = uneven_normals(1 << 14);
+  expect_values_by_definition(by_definition(recipe_, shape_for(recipe_, x.size()), x));
+}
+
+// Bytes with the bits that no code has cleared.
+void fill_with_codes(std::vector<std::byte>& bytes, const FormatEntry& format, uint64_t stream) {
+  const uint32_t mask = format.format.code_mask() << format.storage_shift;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const uint32_t kept = format.storage_bits == 4 ? 0xff : mask >> (i * 8 % uint32_t(format.storage_bits));
+    bytes[i] = std::byte(random_word(9, stream, i) & kept & 0xff);
+  }
+}
+
+TEST_P(EveryRecipe, DequantizesAnyCodesByDefinition) {
+  const Matrix shape = shape_for(recipe_, 1 << 14);
+  for (const float amax : {6.f, 1e-36f}) {
+    Quantized q = quantized(recipe_, tensor_scale(recipe_, amax), shape, std::vector<float>(shape.elements()));
+    fill_with_codes(q.codes, recipe_.element.entry(), 0);
+    if (has_scale(recipe_)) fill_with_codes(q.scales, recipe_.scale.entry(), 1);
+    expect_values_by_definition(q);
+  }
+}
+
+TEST_P(EveryRecipe, DequantizesPartialBlocksByDefinition) {
+  if (has_correction(recipe_)) GTEST_SKIP() << "SKIPPED: groups of blocks are whole";
+  Recipe recipe = recipe_;
+  recipe.edge = Edge::partial;
+  for (const Matrix& shape : {Matrix{1, 2}, Matrix{3, 34}, Matrix{17, 130}, Matrix{129, 62}})
+    expect_values_by_definition(by_definition(recipe, shape, uneven_normals(shape.elements())));
+}
+
+}  // namespace
+}  // namespace halfulp
