@@ -1,8 +1,8 @@
 // Compiled once for each instruction set, as encode.cpp is.
 #include <hwy/foreach_target.h>
 
-#include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "emulation/simd/decode_kernels.h"
 #include "emulation/simd/scalar.h"

@@ -5,6 +5,7 @@
 
 #include "emulation/simd/decode_job.h"
 #include "emulation/simd/vectors.h"
+#include "formats/packing.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halfulp::simd::HWY_NAMESPACE {
