@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emulation/blocks/recipe_fields.h"
@@ -277,6 +278,66 @@ TEST_P(EveryRecipe, DequantizesPartialBlocksByDefinition) {
   for (const Matrix& shape : {Matrix{1, 2}, Matrix{3, 34}, Matrix{17, 130}, Matrix{129, 62}})
     expect_values_by_definition(by_definition(recipe, shape, uneven_normals(shape.elements())));
 }
+
+// Formulas that no row has, in recipes that do not contradict themselves.
+struct Composed {
+  const Recipe* like;
+  std::vector<std::pair<std::string_view, std::string_view>> fields;
+};
+
+const std::vector<Composed> kComposed{
+    {&recipe_named("nvfp4/te"), {{"q", "c * (c < 0 ? 2 * s : s)"}}},
+    {&recipe_named("nvfp4/te"), {{"q", "s * c"}}},
+    {&recipe_named("nvfp4/te"), {{"q", "c"}}},
+    {&recipe_named("nvfp4/te"), {{"q", "c + s"}}},
+    {&recipe_named("nvfp4/te"), {{"y", "x"}}},
+    {&recipe_named("nvfp4/te"), {{"y", "m * x"}}},
+    {&recipe_named("nvfp4/te"), {{"y", "x * S_enc"}}},
+    {&recipe_named("nvfp4/te"), {{"m", "d"}, {"y", "x / m"}}},
+    {&recipe_named("nvfp4/te"), {{"m", "squares == 0 ? 0 : sum / squares"}}},
+    {&recipe_named("nvfp4/te"), {{"d", "squares / 16"}}},
+    {&recipe_named("nvfp4/te"), {{"block", "1x12"}}},
+    {&recipe_named("nvfp4/te"), {{"block", "2x20"}}},
+    {&recipe_named("nvfp4/te"), {{"block", "1x8"}, {"rounding", "stochastic"}}},
+    {&recipe_named("nvfp4/te"), {{"scale", "f32"}}},
+    {&recipe_named("nvfp4/te-4over6-mae"), {{"block", "4x6"}}},
+    {&recipe_named("nvfp4/te-4over6-mae"), {{"d2", "squares / 16"}}},
+    {&recipe_named("nvfp4/te-4over6-mae"), {{"rounding", "stochastic"}}},
+    {&recipe_named("nvfp4/te-4over6-mae"), {{"scale", "f32"}}},
+    {&recipe_named("nvfp4/ms-eden"), {{"correction-group", "16"}}},
+    {&recipe_named("nvfp4/ms-eden"), {{"correction-group", "512"}}},
+    {&recipe_named("nvfp4/ms-eden"), {{"s2-rounding", "nearest-even"}}},
+    {&recipe_named("nvfp4/ms-eden"), {{"rounding", "stochastic"}, {"random", "te"}}},
+    {&recipe_named("mxfp8/te"), {{"scale", "f32"}, {"block", "3x5"}}},
+    {&recipe_named("mxfp8/te"), {{"element", "bf16"}}},
+    {&recipe_named("mxfp8/te"), {{"element", "f32"}}},
+    {&recipe_named("mxfp8/te"), {{"block", "1xrow"}}},
+    {&recipe_named("mxfp8/te"), {{"zero", "positive"}, {"nan", "quiet"}, {"overflow", "to-special"}}},
+    {&recipe_named("fp8/te"), {{"y", "x * S_enc + A"}}},
+    {&recipe_named("bf16"), {{"y", "x * 3"}, {"q", "c / 3"}}},
+    {&recipe_named("bf16"), {{"S_dec", "A"}, {"y", "x / S_dec"}, {"q", "c * S_dec"}}},
+};
+
+class ComposedRecipe : public testing::TestWithParam<Composed> {
+ protected:
+  ComposedRecipe() : recipe_(*GetParam().like) {
+    for (const auto& [name, text] : GetParam().fields) set_field(recipe_, name, text);
+    recipe_.edge = has_correction(recipe_) ? Edge::refused : Edge::partial;
+  }
+  Recipe recipe_;
+};
+
+TEST_P(ComposedRecipe, QuantizesByDefinition) {
+  for (const Matrix& shape : {Matrix{12, 1024}, Matrix{1, 10240}})
+    expect_definition(recipe_, shape, uneven_normals(shape.elements()));
+}
+
+TEST_P(ComposedRecipe, DequantizesByDefinition) {
+  for (const Matrix& shape : {Matrix{12, 512}, Matrix{1, 10240}})
+    expect_values_by_definition(by_definition(recipe_, shape, uneven_normals(shape.elements())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fields, ComposedRecipe, testing::ValuesIn(kComposed));
 
 }  // namespace
 }  // namespace halfulp
