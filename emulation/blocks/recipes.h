@@ -251,7 +251,7 @@ inline constexpr auto kRecipes = std::to_array<Recipe>({
                 .summary = "32 elements of E2M1 share a power of two, rounded up so that the largest fits",
                 .source = "the rule of mxfp8/te with the largest E2M1; PTX ISA 9.0, cvt.rp.satfinite.ue8m0x2.f32"}),
     detail::mx({.name = "mxfp4/gpt-oss", .element = "e2m1",
-                .unrounded = "a == a ? exp2(ceil_log2(a / 6)) : 0", .amax_nan = AmaxNan::propagates_from_all,
+                .unrounded = "a == a ? exp2(ceil_log2(a / 6)) : 0", .scale_policy = detail::kCast, .amax_nan = AmaxNan::propagates_from_all,
                 .factor = "s == s ? (s == exp2(-127) ? 0 : 1 / s) : 0",
                 .summary = "what gpt-oss quantizes with: a power of two not below a sixth of the largest, none for zeros",
                 .source = "openai/gpt-oss gpt_oss/triton/moe.py, quantize_mx4; triton-lang/triton triton_kernels "
@@ -292,7 +292,7 @@ inline constexpr auto kRecipes = std::to_array<Recipe>({
                 .source = "Tseng et al., arXiv:2502.20586; amazon-science/mxfp4-llm microxcaling.patch, dither_scale"}),
     detail::mx({.name = "mxfp4/quartet", .element = "e2m1",
                 .unrounded = "exp2(floor_log2(quest(squares / 32 - sum / 32 * (sum / 32))))",
-                .amax_nan = AmaxNan::ignored, .factor = "s", .scaled = "x / m",
+                .scale_policy = detail::kCast, .amax_nan = AmaxNan::ignored, .factor = "s == s ? s : Inf", .scaled = "x / m",
                 .summary = "Quartet's forward pass: a power of two from the block's standard deviation; x already rotated",
                 .source = "Castro et al., arXiv:2505.14669; IST-DASLab/qutlass fusedQuantizeMx, epilogue_quant.h"}),
     detail::mx({.name = "mxfp4/quartet-absmax", .element = "e2m1", .unrounded = "exp2(floor_log2(a + 1e-8))",

@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from formats_numpy import (E2M1, E2M3, E3M2, E4M3, E5M2, F32, FLT_MAX, decode_e8m0, decode_half, decode_table,
-                           encode_e4m3_overflowing, encode_half, encode_stochastic, encode_table, rs_fields_e2m1x4,
+                           encode_half, encode_stochastic, encode_table, rs_fields_e2m1x4,
                            to_bf16)
 
 
@@ -56,7 +56,7 @@ def scale_values(values, block, shape):
 
 
 def amax_dropping_nan(x, axis=None):
-    return np.fmax.reduce(np.abs(x), axis=axis, initial=F32(0)).astype(F32)
+    return np.max(np.where(np.isnan(x), F32(0), np.abs(x)), axis=axis, initial=F32(0)).astype(F32)
 
 
 def amax_with_nan(x, axis):
@@ -254,7 +254,7 @@ def quantize_nvfp4_flashinfer(x, amax=None):
     amax = tensor_amax(x, amax)
     encode = global_encode_scale(amax)
     blocks = to_blocks(x, (1, 16))
-    block_amax = np.fmax.reduce(np.abs(blocks), axis=1)
+    block_amax = np.where(np.isnan(blocks).all(1), F32(np.nan), amax_dropping_nan(blocks, 1))
     wanted = np.where(block_amax != 0, block_amax * (encode * (F32(1) / F32(6))), F32(0))
     byte = encode_table(wanted, E4M3)
     factor = np.where(block_amax != 0, te_inverse(byte, encode), F32(0))
@@ -263,8 +263,9 @@ def quantize_nvfp4_flashinfer(x, amax=None):
 
 def quantize_nvfp4_cutlass(x, amax=None):
     """CUTLASS sm100_visitor_store_tma_warpspecialized.hpp, Sm100BlockScaleFactorRowStore. rcp.approx.ftz is the nearest
-    reciprocal for 6 and every E4M3 value (measured on an H200). The caller gives norm_constant: here TE's scale."""
-    amax = tensor_amax(x, amax)
+    reciprocal for 6 and every E4M3 value (measured on an H200). The caller gives norm_constant: here TE's scale, of an
+    amax that NaN makes NaN, as a block's."""
+    amax = amax_with_nan(np.asarray(x, F32), None) if amax is None else F32(amax)
     norm = global_encode_scale(amax)
     blocks = to_blocks(x, (1, 16))
     byte = encode_table(amax_with_nan(blocks, 1) * (norm * (F32(1) / F32(6))), E4M3)
@@ -354,12 +355,12 @@ def quantize_fp8_te(x, table, amax=None):
     amax = tensor_amax(x, amax)
     scale = F32(1) if amax == 0 or not np.isfinite(amax) else F32(table[-1]) / amax
     scale = FLT_MAX if np.isinf(scale) else scale
-    return Quantized(encode_table(np.asarray(x, F32) * scale, table).reshape(-1), np.array(F32(1) / scale).reshape(1))
+    return Quantized(encode_table(np.asarray(x, F32) * scale, table).reshape(-1), None, F32(1) / scale, F32(amax))
 
 
 def fp8_te(table):
     return Recipe((0, 0), lambda x, amax=None: quantize_fp8_te(x, table, amax),
-                  lambda q, shape: decode_table(q.codes, table) * q.scales[0])
+                  lambda q, shape: decode_table(q.codes, table) * q.global_scale)
 
 
 def ceil_to_power_of_two(scale):
@@ -371,12 +372,13 @@ def ceil_to_power_of_two(scale):
 
 def quantize_fp8_deepseek(x, block, power_of_two_scale):
     """DeepGEMM math.py per_token_cast_to_fp8 and per_block_cast_to_fp8 on a GPU, where PyTorch divides by 448 as a
-    product with its reciprocal (ATen cuda/BinaryDivTrueKernel.cu) and NaN has no sign."""
+    product with its reciprocal (ATen cuda/BinaryDivTrueKernel.cu), NaN has no sign, and casts to E4M3 saturate (since
+    PyTorch 2.12)."""
     blocks = to_blocks(x, block)
     amax = np.maximum(amax_with_nan(blocks, 1), F32(1e-4))
     scale = amax * (F32(1) / F32(448))
     scale = ceil_to_power_of_two(scale) if power_of_two_scale else scale
-    codes = encode_e4m3_overflowing(blocks * (F32(1) / scale)[:, None])
+    codes = encode_table(blocks * (F32(1) / scale)[:, None], E4M3)
     return Quantized(from_blocks(codes, block, x.shape), scale)
 
 
