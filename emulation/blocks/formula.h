@@ -148,8 +148,9 @@ HOST_DEVICE constexpr float exponent_field(float x, uint32_t added) {
 }
 
 HOST_DEVICE constexpr float exp2_whole(float n) {
+  if (n != n) return quiet_nan();
   if (n < -149) return 0;
-  if (n > 127) return n == n ? std::numeric_limits<float>::infinity() : quiet_nan();
+  if (n > 127) return std::numeric_limits<float>::infinity();
   return float(int(n)) == n ? power_of_two(int(n)) : quiet_nan();
 }
 
@@ -210,7 +211,8 @@ HOST_DEVICE constexpr float apply(Op op, float p, float q = 0, float r = 0) {
     case Op::ceil: return -detail::floor_whole(-p);
     case Op::floor_log2: return detail::exponent_field(p, 0);
     case Op::ceil_log2: return detail::exponent_field(p, 0x007f'ffff);
-    case Op::even_log2: return detail::exponent_field(p, uint32_t{1} << (22 - int(q)));
+    case Op::even_log2:
+      return q >= 0 && q <= 22 ? detail::exponent_field(p, uint32_t{1} << (22 - int(q))) : detail::quiet_nan();
     case Op::exp2: return detail::exp2_whole(p);
     case Op::log2: return detail::log2_of(p);
     case Op::bf16: return detail::to_format(format_named("bf16"), Overflow::to_special, p);
@@ -259,7 +261,7 @@ class Formula {
     int depth = 0;
     for (int i = 1; i < size_ - 1; ++i)
       if ((depth += 1 - arguments_of(steps_[i].op)) < 1) return false;
-    return depth == 1;
+    return depth == 1 && !other_operand().uses(symbol);
   }
   constexpr Formula other_operand() const {
     Formula other;

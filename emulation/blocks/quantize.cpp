@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <type_traits>
@@ -87,6 +88,7 @@ class Part {
         width_(block_cols(recipe, shape)) {}
 
   void quantize(std::span<std::byte> codes, std::span<std::byte> scales) {
+    if (x_.empty()) return;
     if (!has_scale(r_)) return encode_elements(x_, codes);
     find_statistics();
     form_scales(r_.unrounded);
@@ -106,7 +108,9 @@ class Part {
     } else {
       find_amax_by_rows();
     }
-    const bool sums = r_.unrounded.uses(Symbol::sum) || r_.unrounded.uses(Symbol::squares);
+    const bool sums =
+        std::ranges::any_of(std::array{&r_.unrounded, &r_.choice.alternative, &r_.factor},
+                            [](const Formula* f) { return f->uses(Symbol::sum) || f->uses(Symbol::squares); });
     if (r_.amax_nan != AmaxNan::propagates_from_all && !sums) return;
     sum_.resize(grid_.elements());
     squares_.resize(grid_.elements());
@@ -381,6 +385,8 @@ std::string refusal(const Recipe& recipe, const Matrix& shape) {
   if (group > 0 && shape.cols % group != 0)
     return fmt::format("rows of {} are not a multiple of {}, over which recipe {} corrects its scales", shape.cols,
                        group, recipe.name);
+  if (recipe.random == RandomSource::te && shape.cols % 4 != 0)
+    return fmt::format("rows of {} are not whole fours, to which random = te gives one word", shape.cols);
   if (recipe.element.entry().storage_bits == 4 && shape.cols % 2 != 0 && shape.elements() > 0)
     return fmt::format("rows of {} codes of 4 bits are not whole bytes", shape.cols);
   return "";

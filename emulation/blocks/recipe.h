@@ -114,6 +114,7 @@ constexpr bool is_sound(const Recipe& r) {
   const bool scaled = !r.unrounded.empty() && !r.factor.empty() && !r.scaled.empty() && !r.value.empty();
   if (r.element.empty() || has_scale(r) != blocks || (has_scale(r) && !scaled)) return false;
   if (has_choice(r) && (r.choice.estimate.empty() || r.choice.loss.empty())) return false;
+  if (has_correction(r) && r.correction.scale.empty()) return false;
   return r.decode.empty() ? r.encode.empty() : true;
 }
 

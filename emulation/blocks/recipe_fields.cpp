@@ -214,9 +214,9 @@ std::string contradiction(const Recipe& r) {
   if (has_correction(r) && r.block.rows > 1) return "correction-group is for blocks of one row";
   if (r.correction.group % (r.block.cols == Extent::kWhole ? 1 : r.block.cols) != 0 || r.correction.group > 512)
     return "correction-group is a multiple of the block, at most 512";
-  return is_sound(r)
-             ? ""
-             : "a scale needs a block, d, m, y and q; a block needs a scale; S_enc needs S_dec; d2 needs v and loss";
+  return is_sound(r) ? ""
+                     : "a scale needs a block, d, m, y and q; a block needs a scale; S_enc needs S_dec; d2 needs v and "
+                       "loss; correction-group needs s2";
 }
 
 }  // namespace halfulp
