@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "emulation/simd/simd.h"
 #include "formats/catalog.h"
 #include "formats/codec.h"
 #include "formats/packing.h"
@@ -27,11 +28,15 @@ void widen(const std::byte* bytes, uint64_t first, std::span<Source> out) {
 }
 
 void load(Dtype dtype, const std::byte* bytes, uint64_t first, std::span<float> out) {
-  with_format(format_of_dtype(dtype), [&]<int id>() {
-    constexpr FormatEntry kEntry = kFormats[id];
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = decode_bits(kEntry.format, load_code<kEntry.storage_bits>(bytes, first + i) >> kEntry.storage_shift);
-  });
+  const FormatEntry& entry = kFormats[std::size_t(format_of_dtype(dtype))];
+  if (entry.storage_bits == 4 && first % 2 != 0 && !out.empty()) {  // the upper half of a byte
+    out[0] = decode_bits(entry.format, load_code<4>(bytes, first));
+    out = out.subspan(1);
+    ++first;
+  }
+  const std::span codes(bytes + packed_bytes(entry.storage_bits, first),
+                        (out.size() * std::size_t(entry.storage_bits) + 7) / 8);
+  simd::to_f32(entry.format, {entry.storage_bits, entry.storage_shift}, codes, out);
 }
 
 void load(Dtype, const std::byte* bytes, uint64_t first, std::span<double> out) { widen<double>(bytes, first, out); }
