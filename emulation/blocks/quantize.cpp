@@ -65,6 +65,11 @@ void decode_products(const Recipe& recipe, const Matrix& shape, std::span<const 
     return simd::decode_blocks(element.format, storage, codes, {.values = weights, .block = width}, y);
   for (uint64_t row = 0; row < shape.rows; ++row) {
     const auto of_row = weights.subspan(row / uint64_t(recipe.block.rows) * cols, cols);
+    if (std::has_single_bit(width)) {
+      simd::decode_blocks(element.format, storage, codes.subspan(packed_bytes(storage.bits, row * shape.cols)),
+                          {.values = of_row, .block = width}, y.subspan(row * shape.cols, shape.cols));
+      continue;
+    }
     for (uint64_t col = 0; col < shape.cols; col += width) {
       const uint64_t count = std::min(width, shape.cols - col), first = row * shape.cols + col;
       simd::decode_blocks(element.format, storage, codes.subspan(packed_bytes(storage.bits, first)),
@@ -88,7 +93,6 @@ class Part {
         width_(block_cols(recipe, shape)) {}
 
   void quantize(std::span<std::byte> codes, std::span<std::byte> scales) {
-    if (x_.empty()) return;
     if (!has_scale(r_)) return encode_elements(x_, codes);
     find_statistics();
     form_scales(r_.unrounded);
@@ -309,20 +313,44 @@ uint64_t part_elements(const Recipe& recipe, const Matrix& shape) {
   return divisible ? std::max(kPartElements / unit, uint64_t{1}) * unit : shape.elements();
 }
 
+// Calls fn(first element, shape) for each part: the whole, or pieces of one row that are whole blocks.
+template <class Fn>
+void for_each_part(const Recipe& recipe, const Matrix& shape, Fn&& fn) {
+  if (shape.elements() == 0) return;
+  const uint64_t size = part_elements(recipe, shape);
+  if (size >= shape.elements()) return fn(0, shape);
+  for (uint64_t first = 0; first < shape.elements(); first += size)
+    fn(first, Matrix{.rows = 1, .cols = std::min(size, shape.elements() - first)});
+}
+
+// Bytes of codes and scales before and of a part.
+struct Range {
+  uint64_t first;
+  uint64_t size;
+  template <class Byte>
+  std::span<Byte> of(std::span<Byte> bytes) const {
+    return bytes.subspan(first, size);
+  }
+};
+
+Range code_range(const Recipe& recipe, uint64_t first, const Matrix& part) {
+  return {.first = first == 0 ? 0 : code_bytes(recipe, {.rows = 1, .cols = first}), .size = code_bytes(recipe, part)};
+}
+
+Range scale_range(const Recipe& recipe, uint64_t first, const Matrix& part) {
+  return {.first = first == 0 ? 0 : scale_bytes(recipe, {.rows = 1, .cols = first}), .size = scale_bytes(recipe, part)};
+}
+
 void quantize_floats(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape, std::span<const float> x,
                      const Randomness& random, std::span<std::byte> codes, std::span<std::byte> scales) {
-  const uint64_t size = part_elements(recipe, shape);
-  if (size >= x.size()) return Part(recipe, tensor, shape, x, random).quantize(codes, scales);
-  for (uint64_t first = 0; first < x.size(); first += size) {
-    const Matrix part{.rows = 1, .cols = std::min(size, x.size() - first)}, before{.rows = 1, .cols = first};
+  for_each_part(recipe, shape, [&](uint64_t first, const Matrix& part) {
     Randomness here = random;
     here.first_element += first;
     here.first_block += first / block_cols(recipe, shape);
     if (!here.words.empty()) here.words = here.words.subspan(first / 4);
-    Part(recipe, tensor, part, x.subspan(first, part.cols), here)
-        .quantize(codes.subspan(code_bytes(recipe, before), code_bytes(recipe, part)),
-                  scales.subspan(scale_bytes(recipe, before), scale_bytes(recipe, part)));
-  }
+    Part(recipe, tensor, part, x.subspan(first, part.elements()), here)
+        .quantize(code_range(recipe, first, part).of(codes), scale_range(recipe, first, part).of(scales));
+  });
 }
 
 template <class Source>
@@ -415,11 +443,12 @@ template void quantize(const Recipe&, const TensorScale&, const Matrix&, std::sp
 template void quantize(const Recipe&, const TensorScale&, const Matrix&, std::span<const uint64_t>, const Randomness&,
                        std::span<std::byte>, std::span<std::byte>);
 
-void dequantize(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape, std::span<const std::byte> codes,
-                std::span<const std::byte> scales, std::span<float> y) {
+namespace {
+
+void dequantize_part(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape,
+                     std::span<const std::byte> codes, std::span<const std::byte> scales, std::span<float> y) {
   const FormatEntry& element = recipe.element.entry();
   const Matrix grid = scale_grid(recipe, shape);
-  if (y.empty()) return;
   std::vector<float> s(std::max<uint64_t>(grid.elements(), 1), 1.f);
   if (has_scale(recipe)) {
     const FormatEntry& scale = recipe.scale.entry();
@@ -433,6 +462,16 @@ void dequantize(const Recipe& recipe, const TensorScale& tensor, const Matrix& s
   if (recipe.value.empty()) return;
   const std::vector<float> of_elements = per_element(recipe, shape, s);
   evaluate(recipe.value, columns_of(tensor).with(Symbol::c, y).with(Symbol::s, of_elements), y);
+}
+
+}  // namespace
+
+void dequantize(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape, std::span<const std::byte> codes,
+                std::span<const std::byte> scales, std::span<float> y) {
+  for_each_part(recipe, shape, [&](uint64_t first, const Matrix& part) {
+    dequantize_part(recipe, tensor, part, code_range(recipe, first, part).of(codes),
+                    scale_range(recipe, first, part).of(scales), y.subspan(first, part.elements()));
+  });
 }
 
 }  // namespace halfulp
