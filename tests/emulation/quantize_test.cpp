@@ -138,8 +138,15 @@ TEST_P(EveryRecipe, TakesAWordForFourElementsOfPartialBlocksByDefinition) {
   if (has_correction(recipe_) || !has_scale(recipe_)) GTEST_SKIP() << "SKIPPED: there are no partial blocks";
   Recipe recipe = with_te_words(recipe_);
   recipe.edge = Edge::partial;
-  for (const Matrix& shape : {Matrix{3, 34}, Matrix{17, 130}, Matrix{129, 62}})
+  for (const Matrix& shape : {Matrix{3, 36}, Matrix{17, 132}, Matrix{129, 60}})
     expect_definition(recipe, shape, uneven_normals(shape.elements()));
+}
+
+TEST(Refusal, IsOfRowsThatAreNotWholeFoursWhereFourElementsTakeAWord) {
+  Recipe recipe = with_te_words(recipe_named("mxfp8/te"));
+  recipe.edge = Edge::partial;
+  EXPECT_NE(refusal(recipe, Matrix{3, 34}).find("rows of 34 are not whole fours"), std::string::npos);
+  EXPECT_EQ(refusal(recipe, Matrix{3, 36}), "");
 }
 
 // Rows that are no multiple of anything, which 4-bit codes do not have.
