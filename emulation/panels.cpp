@@ -1,5 +1,8 @@
 #include "emulation/panels.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace halfulp {
 namespace {
 
@@ -9,22 +12,56 @@ uint64_t divided(uint64_t count, uint64_t by) { return (count + by - 1) / by; }
 
 }  // namespace
 
-MatrixView view_along(const Recipe& recipe, std::span<const uint64_t> shape, int axis) {
-  MatrixView view{.outer = 1, .along = 1, .inner = 1};
-  if (!has_scale(recipe) || shape.empty()) {
-    for (const uint64_t extent : shape) view.along *= extent;
-    return view;
-  }
-  const std::size_t along = std::size_t(axis + int(shape.size()));
-  view.along = shape[along];
-  for (std::size_t i = 0; i < along; ++i) view.outer *= shape[i];
-  for (std::size_t i = along + 1; i < shape.size(); ++i) view.inner *= shape[i];
+namespace {
+
+// Rounded up to a multiple.
+uint64_t rounded(uint64_t count, uint64_t to) { return divided(count, to) * to; }
+
+std::vector<uint64_t> padded_shape(const Recipe& recipe, std::vector<uint64_t> shape, std::size_t axis) {
+  const Matrix row{.rows = 1, .cols = shape[axis]};
+  shape[axis] = rounded(shape[axis], std::max(block_cols(recipe, row), uint64_t(std::max(recipe.correction.group, 1))));
+  if (shape.size() == 2) shape[1 - axis] = rounded(shape[1 - axis], uint64_t(recipe.block.rows));
+  return shape;
+}
+
+MatrixView view_along(const std::vector<uint64_t>& shape, std::size_t axis) {
+  MatrixView view{.outer = 1, .along = shape[axis], .inner = 1};
+  for (std::size_t i = 0; i < axis; ++i) view.outer *= shape[i];
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) view.inner *= shape[i];
   return view;
 }
 
-Panels::Panels(const Recipe& recipe, const Matrix& shape) : shape_(shape), rows_(1), cols_(shape.cols) {
+}  // namespace
+
+TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& shape, int axis, Padding padding,
+                           CodeOrder order) {
+  TensorLayout layout{.code_shape = shape, .axis = axis, .source = {1, 1, 1}, .padded = {1, 1, 1}, .codes = {1, 1, 1}};
+  if (!has_scale(recipe) || shape.empty()) {
+    for (const uint64_t extent : shape) layout.source.along *= extent;
+    layout.padded = layout.codes = layout.source;
+    return layout;
+  }
+  const std::size_t along = std::size_t(axis + int(shape.size()));
+  if (padding == Padding::zeros) layout.code_shape = padded_shape(recipe, shape, along);
+  layout.source = view_along(shape, along);
+  layout.codes = layout.padded = view_along(layout.code_shape, along);
+  if (order == CodeOrder::as_tensor) return layout;
+  std::rotate(layout.code_shape.begin() + std::ptrdiff_t(along), layout.code_shape.begin() + std::ptrdiff_t(along) + 1,
+              layout.code_shape.end());
+  layout.axis = -1;
+  layout.codes = {.outer = layout.padded.outer * layout.padded.inner, .along = layout.padded.along, .inner = 1};
+  return layout;
+}
+
+void rotate(const Hadamard& h, const Panel& panel, std::span<float> elements) {
+  const std::vector<float> x(elements.begin(), elements.end());
+  hadamard(h, panel.shape.cols, x, elements);
+}
+
+Panels::Panels(const Recipe& recipe, const Matrix& shape, uint64_t group) : shape_(shape), rows_(1), cols_(shape.cols) {
   const uint64_t height = uint64_t(recipe.block.rows);
-  const uint64_t unit = std::max(block_cols(recipe, shape), uint64_t(recipe.correction.group));
+  const uint64_t unit =
+      std::lcm(std::lcm(block_cols(recipe, shape), uint64_t(std::max(recipe.correction.group, 1))), group);
   if (height == 1 && shape.cols > kPanelElements && unit <= kPanelElements) {
     cols_ = kPanelElements / unit * unit;
   } else if (shape.cols > 0) {
@@ -41,12 +78,11 @@ Panel Panels::operator[](uint64_t number) const {
           .shape = {.rows = std::min(rows_, shape_.rows - row), .cols = std::min(cols_, shape_.cols - col)}};
 }
 
-Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const MatrixView& view,
-                            const Panel& panel) {
+Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const Matrix& shape, const Panel& panel) {
   Randomness random = tensor;
-  random.first_element += panel.first_row * view.along + panel.first_col;
-  const uint64_t width = block_cols(recipe, view.shape());
-  random.first_block += panel.first_row * divided(view.along, width) + panel.first_col / width;
+  random.first_element += panel.first_row * shape.cols + panel.first_col;
+  const uint64_t width = block_cols(recipe, shape);
+  random.first_block += panel.first_row * divided(shape.cols, width) + panel.first_col / width;
   if (!random.words.empty()) random.words = random.words.subspan(random.first_element / 4);
   return random;
 }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "emulation/blocks/hadamard.h"
 #include "emulation/blocks/quantize.h"
 #include "emulation/elements.h"
 #include "lib/tensor_source.h"
@@ -14,20 +17,41 @@
 
 namespace halfulp {
 
-// Element (outer, along, inner) of a tensor is element (outer * inner_size + inner, along) of the matrix.
+// Element (outer, along, inner) of an array is element (outer * inner_size + inner, along) of the matrix.
 struct MatrixView {
   uint64_t outer;
   uint64_t along;
   uint64_t inner;
 
   Matrix shape() const { return {.rows = outer * inner, .cols = along}; }
-  // Where element (row, col) of the matrix is in the tensor.
+  uint64_t row(uint64_t outer_index, uint64_t inner_index) const { return outer_index * inner + inner_index; }
+  // Where element (row, col) of the matrix is in the array.
   uint64_t position(uint64_t row, uint64_t col) const { return (row / inner * along + col) * inner + row % inner; }
+  friend bool operator==(const MatrixView&, const MatrixView&) = default;
 };
 
-// The view with columns along `axis`, counted from the end: -rank <= axis <= -1; rank 0 is one element. A recipe
-// without blocks sees one row.
-MatrixView view_along(const Recipe& recipe, std::span<const uint64_t> shape, int axis);
+// What becomes of a tensor that is not whole blocks.
+enum class Padding { none, zeros };
+
+// In which order codes are stored.
+enum class CodeOrder {
+  as_tensor,
+  axis_last,  // with the axis that blocks lie along as the last: a transposed copy
+};
+
+// A tensor as the matrix that a recipe sees, and as the array that its codes make.
+struct TensorLayout {
+  std::vector<uint64_t> code_shape;  // in elements
+  int axis;                          // from the end: -1 is the last
+  MatrixView source;                 // the tensor
+  MatrixView padded;                 // the same with its padding: what the recipe sees
+  MatrixView codes;                  // the array of codes, whose rows and columns are those of `padded`
+};
+
+// `axis` counts from the end: -rank <= axis <= -1; rank 0 is one element. A recipe without blocks sees one row. Rows
+// are padded too where the tensor is a matrix.
+TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& shape, int axis,
+                           Padding padding = Padding::none, CodeOrder order = CodeOrder::as_tensor);
 
 // Rows and columns of a matrix, from element (first_row, first_col) on.
 struct Panel {
@@ -39,7 +63,8 @@ struct Panel {
 // How a matrix is divided: panels of whole block rows, or of whole blocks of one row where rows are long.
 class Panels {
  public:
-  Panels(const Recipe& recipe, const Matrix& shape);
+  // Rows are divided at multiples of `group`, as well as of blocks.
+  Panels(const Recipe& recipe, const Matrix& shape, uint64_t group = 1);
   uint64_t count() const { return row_panels_ * col_panels_; }
   Panel operator[](uint64_t number) const;
 
@@ -50,40 +75,65 @@ class Panels {
 };
 
 // The random bits of a tensor from a panel's first element on.
-Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const MatrixView& view, const Panel& panel);
+Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const Matrix& shape, const Panel& panel);
 
-// Element (row, col) of the panel is out[row * panel.shape.cols + col].
-template <class Source>
-void load_panel(const Tensor& tensor, const MatrixView& view, const Panel& panel, std::span<Source> out) {
-  if (view.inner == 1)
-    return load_elements<Source>(tensor.dtype, tensor.bytes.data(), panel.first_row * view.along + panel.first_col,
-                                 out);
-  std::vector<Source> run;
+// Calls fn(first row of the panel, rows, columns, position in the tensor) for runs of rows that lie side by side in the
+// tensor, less what is padding: element (row + i, col) of the panel is at position(row, col) + i.
+template <class Fn>
+void for_each_run(const TensorLayout& layout, const Panel& panel, Fn&& fn) {
+  const MatrixView &source = layout.source, &padded = layout.padded;
   const uint64_t end = panel.first_row + panel.shape.rows;
   for (uint64_t row = panel.first_row; row < end;) {
-    run.resize(std::min(end - row, view.inner - row % view.inner));  // rows that lie side by side in the tensor
-    for (uint64_t col = 0; col < panel.shape.cols; ++col) {
-      load_elements<Source>(tensor.dtype, tensor.bytes.data(), view.position(row, panel.first_col + col), run);
-      Source* const to = &out[(row - panel.first_row) * panel.shape.cols + col];
-      for (std::size_t i = 0; i < run.size(); ++i) to[i * panel.shape.cols] = run[i];
-    }
-    row += run.size();
+    const uint64_t outer = row / padded.inner, inner = row % padded.inner;
+    const uint64_t rows = std::min(end - row, padded.inner - inner);
+    if (outer < source.outer && inner < source.inner)
+      fn(row, std::min(rows, source.inner - inner), source.row(outer, inner));
+    row += rows;
   }
 }
+
+// Element (row, col) of the panel is out[row * panel.shape.cols + col]; padding is zero.
+template <class Source>
+void load_panel(const Tensor& tensor, const TensorLayout& layout, const Panel& panel, std::span<Source> out) {
+  const MatrixView& source = layout.source;
+  if (source.inner == 1 && source == layout.padded)
+    return load_elements<Source>(tensor.dtype, tensor.bytes.data(), panel.first_row * source.along + panel.first_col,
+                                 out);
+  const uint64_t cols = std::min(panel.shape.cols, source.along - std::min(source.along, panel.first_col));
+  std::vector<Source> run;
+  for_each_run(layout, panel, [&](uint64_t row, uint64_t rows, uint64_t source_row) {
+    Source* const to = &out[(row - panel.first_row) * panel.shape.cols];
+    if (source.inner == 1)
+      return load_elements<Source>(tensor.dtype, tensor.bytes.data(), source.position(source_row, panel.first_col),
+                                   std::span(to, cols));
+    run.resize(rows);
+    for (uint64_t col = 0; col < cols; ++col) {
+      load_elements<Source>(tensor.dtype, tensor.bytes.data(), source.position(source_row, panel.first_col + col), run);
+      for (std::size_t i = 0; i < rows; ++i) to[i * panel.shape.cols + col] = run[i];
+    }
+  });
+}
+
+// What is done to rows before they are quantized: a Hadamard transform whose groups share one vector of signs.
+using Rotation = std::optional<Hadamard>;
+void rotate(const Hadamard& hadamard, const Panel& panel, std::span<float> elements);
 
 // Calls fn(panel, elements) for each panel, on `threads` threads at the same time, and gives back the memory of what
 // was read.
 template <class Source, class Fn>
-void for_each_panel(const Recipe& recipe, const Tensor& tensor, const MatrixView& view, int threads, Fn&& fn) {
-  const Panels panels(recipe, view.shape());
+void for_each_panel(const Recipe& recipe, const Tensor& tensor, const TensorLayout& layout, const Rotation& rotation,
+                    int threads, Fn&& fn) {
+  const Panels panels(recipe, layout.padded.shape(), rotation ? uint64_t(rotation->size) : 1);
   const uint64_t bits = uint64_t(row(tensor.dtype).bits);
   parallel_for(panels.count(), threads, [&](std::size_t number) {
     const Panel panel = panels[number];
     std::vector<Source> elements(panel.shape.elements());
-    load_panel<Source>(tensor, view, panel, elements);
+    load_panel<Source>(tensor, layout, panel, elements);
+    if constexpr (std::is_same_v<Source, float>)
+      if (rotation) rotate(*rotation, panel, elements);
     fn(panel, std::span<const Source>(elements));
-    if (view.inner > 1) return;
-    const uint64_t first = panel.first_row * view.along + panel.first_col;
+    if (layout.source.inner > 1 || !(layout.source == layout.padded)) return;
+    const uint64_t first = panel.first_row * layout.source.along + panel.first_col;
     tensor.release(first * bits / 8, (first + elements.size()) * bits / 8);
   });
 }

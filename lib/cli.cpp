@@ -291,6 +291,8 @@ const Arguments::Value& Arguments::find(std::string_view option) const {
 
 bool Arguments::has(std::string_view option) const { return !find(option).given.empty(); }
 
+bool Arguments::lists(std::string_view option) const { return options_.contains(option); }
+
 std::string Arguments::string(std::string_view option) const {
   const Value& value = find(option);
   if (value.given.size() > 1) throw UsageError(fmt::format("{} is given {} times", option, value.given.size()));

@@ -50,7 +50,8 @@ class Arguments {
   Arguments(Options options, Positionals positionals)
       : options_(std::move(options)), positionals_(std::move(positionals)) {}
 
-  bool has(std::string_view option) const;  // given on the command line
+  bool has(std::string_view option) const;    // given on the command line
+  bool lists(std::string_view option) const;  // whether the verb does
   bool flag(std::string_view option) const { return has(option); }
   std::string string(std::string_view option) const;
   // One of `words`; the error suggests the nearest and lists them all.

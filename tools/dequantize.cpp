@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "emulation/blocks/layout.h"
 #include "emulation/blocks/quantize.h"
 #include "emulation/blocks/recipes.h"
 #include "emulation/panels.h"
@@ -15,6 +16,7 @@
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/mapped_file.h"
+#include "lib/notice.h"
 #include "lib/npy.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
@@ -35,11 +37,13 @@ struct Source {
   std::string file;
   std::string name;
   std::vector<uint64_t> shape;
-  int axis;  // from the end
   const Recipe* recipe;
+  TensorLayout layout;
+  bool rotated;  // before it was quantized, as its values still are
+  Nibbles nibbles;
   TensorScale scale;
   Tensor codes;
-  std::optional<Tensor> scales;
+  std::vector<std::byte> scales;  // in linear layout
 };
 
 // The metadata of a file that open_tensors() could open; none where it is of another kind than safetensors.
@@ -77,26 +81,62 @@ class QuantizedFile {
 
  private:
   Source source(const std::string& name) const {
+    const Recipe& r = recipe(name);
     Source s{.file = path_,
              .name = name,
              .shape = shape(name),
-             .axis = -1,
-             .recipe = &recipe(name),
+             .recipe = &r,
+             .layout = {},
+             .rotated = metadata_.contains(kHadamardKey),
+             .nibbles = nibbles(r),
              .scale = {},
              .codes = {},
              .scales = {}};
-    s.axis = axis(name, s.shape);
-    const Recipe& r = *s.recipe;
-    const std::string reason = has_scale(r) ? refusal(r, view_along(r, s.shape, s.axis).shape()) : "";
+    s.layout =
+        tensor_layout(r, s.shape, axis(name, s.shape), option(kPaddingKey, "zeros", Padding::none, Padding::zeros),
+                      option(kOrderKey, "axis-last", CodeOrder::as_tensor, CodeOrder::axis_last));
+    const std::string reason = has_scale(r) ? refusal(r, s.layout.padded.shape()) : "";
     if (!reason.empty()) fail(name, fmt::format("shape {}: {}", shape_text(s.shape), reason));
-    const QuantizedParts parts = quantized_parts(r, name, s.shape, s.axis);
+    const ScaleLayout scales = scale_layout();
+    const QuantizedParts parts = quantized_parts(r, name, s.layout, scales);
     s.codes = part(parts.codes);
-    if (has_scale(r)) {
-      s.scales = part(parts.scales.front());
-      check_scales(r, *s.scales);
-    }
+    if (has_scale(r)) s.scales = linear_scales(r, s.layout, scales, part(parts.scales.front()));
     if (has_outer_scale(r)) s.scale = scale(r, name, parts);
     return s;
+  }
+
+  // The second choice where the key has this value, the first where the key is missing.
+  template <class Choice>
+  Choice option(const char* key, std::string_view text, Choice first, Choice second) const {
+    if (!metadata_.contains(key)) return first;
+    if (value(key) != text) fail("", fmt::format("metadata '{}' is '{}'; only '{}' is known", key, value(key), text));
+    return second;
+  }
+
+  ScaleLayout scale_layout() const {
+    const int id = metadata_.contains(kScaleLayoutKey) ? find_scale_layout(value(kScaleLayoutKey)) : 0;
+    if (id < 0)
+      fail("", fmt::format("metadata '{}' is '{}', which is no layout", kScaleLayoutKey, value(kScaleLayoutKey)));
+    return kScaleLayouts[std::size_t(id)];
+  }
+
+  Nibbles nibbles(const Recipe& r) const {
+    if (!metadata_.contains(kNibblesKey)) return {.order = NibbleOrder::even_low};
+    for (const NibbleOrderEntry& row : kNibbleOrders)
+      if (row.name == value(kNibblesKey)) return {.order = row.order, .block = uint64_t(r.block.cols)};
+    fail("", fmt::format("metadata '{}' is '{}', which is no order", kNibblesKey, value(kNibblesKey)));
+  }
+
+  std::vector<std::byte> linear_scales(const Recipe& r, const TensorLayout& layout, const ScaleLayout& scales,
+                                       const Tensor& stored) const {
+    std::vector<std::byte> linear(scale_bytes(r, layout.padded.shape()));
+    if (is_linear(scales)) {
+      std::ranges::copy(stored.bytes, linear.begin());
+    } else {
+      load_scales(scales, scale_matrix(r, layout), stored.bytes, linear);
+    }
+    if (r.scale.entry().storage_bits == 8) check_scales(r, stored, linear);
+    return linear;
   }
 
   const Recipe& recipe(const std::string& name) const {
@@ -147,14 +187,18 @@ class QuantizedFile {
     return tensor;
   }
 
-  // A byte that the scale format does not fill (bit 7 of UE4M3) is a fault of the file, not a scale.
-  void check_scales(const Recipe& recipe, const Tensor& scales) const {
+  // A byte that the scale format does not fill (bit 7 of UE4M3) is a fault of the file, not a scale. Padding may hold
+  // anything.
+  void check_scales(const Recipe& recipe, const Tensor& stored, std::span<const std::byte> linear) const {
     const uint32_t unused = 0xff & ~recipe.scale.entry().format.code_mask();
-    for (std::size_t i = 0; i < scales.bytes.size(); ++i)
-      if (uint32_t(scales.bytes[i]) & unused)
-        throw InputError({.file = path_, .tensor = scales.name, .byte = i},
-                         fmt::format("of the tensor is 0x{:02x}, which is no {} code: bits of 0x{:02x} are set",
-                                     uint32_t(scales.bytes[i]), recipe.scale.name(), unused));
+    const bool as_stored = std::ranges::equal(stored.bytes, linear);
+    for (std::size_t i = 0; i < linear.size(); ++i) {
+      if (!(uint32_t(linear[i]) & unused)) continue;
+      const std::optional<uint64_t> byte = as_stored ? std::optional<uint64_t>(i) : std::nullopt;
+      throw InputError({.file = path_, .tensor = stored.name, .byte = byte},
+                       fmt::format("of the tensor is 0x{:02x}, which is no {} code: bits of 0x{:02x} are set",
+                                   uint32_t(linear[i]), recipe.scale.name(), unused));
+    }
   }
 
   std::string value(const std::string& key) const {
@@ -173,20 +217,24 @@ class QuantizedFile {
 
 void dequantize_tensor(const Source& source, int threads, const Sink& sink, Progress& progress) {
   const Recipe& recipe = *source.recipe;
-  const MatrixView view = view_along(recipe, source.shape, source.axis);
-  const Panels panels(recipe, view.shape());
+  const TensorLayout& layout = source.layout;
+  const Panels panels(recipe, layout.padded.shape());
   const int bits = recipe.element.entry().storage_bits;
   parallel_for(panels.count(), threads, [&](std::size_t number) {
     const Panel panel = panels[number];
     std::vector<float> y(panel.shape.elements());
-    std::vector<std::byte> scales;
-    if (source.scales)
-      scales = gather(scale_view(recipe, view), scale_panel(recipe, view, panel), recipe.scale.entry().storage_bits,
-                      source.scales->bytes);
-    dequantize(recipe, source.scale, panel.shape, gather(view, panel, bits, source.codes.bytes), scales, y);
-    place(view, panel, 32, std::as_bytes(std::span<const float>(y)), sink);
-    if (view.inner == 1) {
-      const uint64_t first = panel.first_row * view.along + panel.first_col;
+    std::vector<std::byte> codes = gather(layout.codes, panel, bits, source.codes.bytes), scales;
+    if (source.nibbles.order != NibbleOrder::even_low) {
+      const std::vector<std::byte> stored = codes;
+      reorder_nibbles(source.nibbles, stored, {.order = NibbleOrder::even_low}, codes);
+    }
+    if (has_scale(recipe))
+      scales = gather(scale_view(recipe, layout.codes), scale_panel(recipe, layout.codes, panel),
+                      recipe.scale.entry().storage_bits, source.scales);
+    dequantize(recipe, source.scale, panel.shape, codes, scales, y);
+    place_values(layout, panel, y, sink);
+    if (layout.codes.inner == 1) {
+      const uint64_t first = panel.first_row * layout.codes.along + panel.first_col;
       source.codes.release(packed_bytes(bits, first), packed_bytes(bits, first + y.size()));
     }
     progress.advance(y.size());
@@ -199,8 +247,9 @@ ExitCode run(const Arguments& arguments) {
   const std::vector<Source> sources = QuantizedFile(arguments.positional("FILE")).sources();
   uint64_t work = 0;
   std::vector<TensorSpec> specs;
+  if (sources.front().rotated) notice("the tensors were rotated before they were quantized; their values still are");
   for (const Source& source : sources) {
-    work += *element_count(source.shape);
+    work += source.layout.padded.shape().elements();
     specs.push_back({source.name, Dtype::f32, source.shape});
   }
   Progress progress("dequantize", work, ProgressUnit::elements, progress_of(arguments));

@@ -56,19 +56,20 @@ ErrorSums sums_of(const Arguments& arguments, const Recipe& recipe, const Tensor
                   Progress& progress) {
   const int threads = threads_of(arguments);
   const ErrorDetail detail = detail_of(arguments);
-  const TensorScale scale = tensor_scale(recipe, amax_of(arguments, recipe, tensor, threads, progress));
-  const MatrixView view = view_along(recipe, tensor.shape, axis_of(arguments, tensor.shape));
+  const Reading reading = reading_of(arguments, recipe, tensor);
+  const TensorScale scale = tensor_scale(recipe, amax_of(arguments, recipe, tensor, reading, threads, progress));
   const Randomness random = randomness_of(arguments, recipe, tensor, number);
   ErrorSums sums(recipe, detail);
   std::mutex merging;
   with_element_type(tensor.dtype, [&]<class Source>() {
-    for_each_panel<Source>(recipe, tensor, view, threads, [&](const Panel& panel, std::span<const Source> x) {
-      ErrorSums part(recipe, detail);
-      part.add(scale, panel.shape, x, panel_randomness(random, recipe, view, panel));
-      const std::lock_guard lock(merging);
-      sums.merge(part);
-      progress.advance(x.size());
-    });
+    for_each_panel<Source>(
+        recipe, tensor, reading.layout, reading.rotation, threads, [&](const Panel& panel, std::span<const Source> x) {
+          ErrorSums part(recipe, detail);
+          part.add(scale, panel.shape, x, panel_randomness(random, recipe, reading.layout.padded.shape(), panel));
+          const std::lock_guard lock(merging);
+          sums.merge(part);
+          progress.advance(x.size());
+        });
   });
   return sums;
 }
@@ -82,7 +83,7 @@ Json describe(const Tensor& tensor, const Recipe& recipe) {
 }
 
 std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
-  return refusal(recipe, tensor, axis_of(arguments, tensor.shape));
+  return refusal(recipe, tensor, reading_of(arguments, recipe, tensor));
 }
 
 uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors,
@@ -229,7 +230,7 @@ ExitCode run(const Arguments& arguments) {
   if (arguments.flag("--detail") && mode != OutputMode::json) throw UsageError("--detail adds to --json only");
   const std::vector<const Recipe*> recipes = recipes_of(arguments);
   check_amax(arguments, recipes);
-  check_randomness(arguments, recipes);
+  check_seed(arguments, recipes);
   check_metrics(arguments, recipes);
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
   const Json body = measure(arguments, tensors, recipes);
@@ -259,8 +260,9 @@ Verb error_verb() {
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--recipe", "--axis", "--seed", "--include", "--exclude", "--amax", "--dtype", "--json", "--csv",
-                  "--detail", "--fail-on", "--color", "--threads", "--device", "--progress"},
+      .options = {"--recipe", "--axis", "--hadamard", "--signs", "--seed", "--include", "--exclude", "--amax",
+                  "--dtype", "--json", "--csv", "--detail", "--fail-on", "--color", "--threads", "--device",
+                  "--progress"},
       .run = run,
       .notes = kNotes,
   };

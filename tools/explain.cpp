@@ -88,11 +88,12 @@ struct Block {
 // Blocks in the order of their elements along the last axis.
 Block block_of_tensor(const Arguments& arguments, const Recipe& recipe) {
   const Tensor tensor = open_input(arguments, arguments.positional("VALUE"));
-  std::string reason = refusal(recipe, tensor, -1);
+  const Reading reading{.layout = tensor_layout(recipe, tensor.shape, -1), .rotation = {}};
+  std::string reason = refusal(recipe, tensor, reading);
   if (reason.empty() && element_kind(tensor.dtype) != ElementKind::narrow_float)
     reason = fmt::format("{} elements: a recipe is explained for floats of up to 32 bits", row(tensor.dtype).name);
   if (!reason.empty()) throw InputError(where(tensor), reason);
-  const MatrixView view = view_along(recipe, tensor.shape, -1);
+  const MatrixView& view = reading.layout.source;
   const uint64_t cols = has_scale(recipe) ? elements_of_block(recipe, view.along) / uint64_t(recipe.block.rows) : 1;
   const uint64_t rows = uint64_t(recipe.block.rows), per_row = std::max<uint64_t>(view.along / cols, 1);
   const uint64_t blocks = view.outer / rows * (view.along / cols);
@@ -102,14 +103,14 @@ Block block_of_tensor(const Arguments& arguments, const Recipe& recipe) {
                     .first_col = number % per_row * cols,
                     .shape = {.rows = rows, .cols = cols}};
   Progress silent("explain", tensor.elements(), ProgressUnit::elements, ProgressMode::none);
-  Block block{.x = {}, .amax = amax_of(arguments, recipe, tensor, 1, silent), .origin = {}, .random = {}};
+  Block block{.x = {}, .amax = amax_of(arguments, recipe, tensor, reading, 1, silent), .origin = {}, .random = {}};
   for (uint64_t r = 0; r < rows; ++r) {
     const uint64_t first = view.position(panel.first_row + r, panel.first_col);
     std::vector<float> x(cols);
     load_elements<float>(tensor.dtype, tensor.bytes.data(), first, x);
     block.x.insert(block.x.end(), x.begin(), x.end());
   }
-  block.random = panel_randomness(randomness_of(arguments, recipe, tensor, 0), recipe, view, panel);
+  block.random = panel_randomness(randomness_of(arguments, recipe, tensor, 0), recipe, view.shape(), panel);
   block.origin =
       fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks, printable(tensor.name),
                   printable(tensor.file), view.position(panel.first_row, panel.first_col));
@@ -128,7 +129,7 @@ void explain_recipe(const Arguments& arguments) {
   const std::vector<const Recipe*> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: explain walks through one recipe");
   check_amax(arguments, recipes);
-  check_randomness(arguments, recipes);
+  check_seed(arguments, recipes);
   const Block block = block_of(arguments, *recipes[0]);
   const BlockExplanation explanation = explain_block(*recipes[0], block.x, block.amax, block.random);
   if (arguments.flag("--json")) {

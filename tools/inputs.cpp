@@ -76,12 +76,13 @@ void check_amax(const Arguments& arguments, const std::vector<const Recipe*>& re
     throw UsageError("--amax sets the scale of a tensor, and none of these recipes has one");
 }
 
-float amax_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, int threads, Progress& progress) {
+float amax_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, const Reading& reading,
+              int threads, Progress& progress) {
   if (!has_outer_scale(recipe)) return 0;
   if (arguments.has("--amax")) return given_amax(arguments);
   float amax = 0;
   std::mutex merging;
-  for_each_panel<float>(recipe, tensor, view_along(recipe, tensor.shape, -1), threads,
+  for_each_panel<float>(recipe, tensor, reading.layout, reading.rotation, threads,
                         [&](const Panel&, std::span<const float> x) {
                           const float panel = largest_magnitude(recipe, 0, x);
                           const std::lock_guard lock(merging);
@@ -95,6 +96,9 @@ int passes(const Arguments& arguments, const Recipe& recipe) {
   return has_outer_scale(recipe) && !arguments.has("--amax") ? 2 : 1;
 }
 
+namespace {
+
+// --axis for a tensor of this shape, from the end.
 int axis_of(const Arguments& arguments, std::span<const uint64_t> shape) {
   const int rank = int(std::max<std::size_t>(shape.size(), 1));
   const int64_t axis = arguments.integer("--axis", -100, 100);
@@ -103,23 +107,63 @@ int axis_of(const Arguments& arguments, std::span<const uint64_t> shape) {
   return int(axis < 0 ? axis : axis - rank);
 }
 
-std::string refusal(const Recipe& recipe, const Tensor& tensor, int axis) {
+Rotation rotation_of(const Arguments& arguments) {
+  if (!arguments.has("--hadamard")) {
+    if (arguments.has("--signs")) throw UsageError("--signs are those of --hadamard");
+    return std::nullopt;
+  }
+  Hadamard h{.size = int(arguments.integer("--hadamard", 2, kMaxHadamardSize))};
+  h.signs = h.size == kTeHadamardSize ? HadamardSigns::te : HadamardSigns::none;
+  if (arguments.has("--signs")) {
+    const std::string name = arguments.choice("--signs", {"none", "te", "seeded"});
+    for (const HadamardSignsEntry& row : kHadamardSigns)
+      if (row.name == name) h.signs = row.signs;
+  }
+  if (h.signs == HadamardSigns::seeded) {
+    if (!arguments.has("--seed")) throw UsageError("--signs seeded: --seed is needed");
+    h.seed = arguments.unsigned_integer("--seed", 0, ~uint64_t{0});
+  }
+  check_hadamard(h, uint64_t(h.size));
+  return h;
+}
+
+}  // namespace
+
+Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
+  const Padding padding = arguments.lists("--pad") && arguments.flag("--pad") ? Padding::zeros : Padding::none;
+  const bool last = arguments.lists("--transpose") && arguments.flag("--transpose");
+  if (last && !has_scale(recipe))
+    throw UsageError(fmt::format("--transpose is along blocks, and recipe {} has none", recipe.name));
+  return {.layout = tensor_layout(recipe, tensor.shape, axis_of(arguments, tensor.shape), padding,
+                                  last ? CodeOrder::axis_last : CodeOrder::as_tensor),
+          .rotation = rotation_of(arguments)};
+}
+
+std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading) {
   if (std::string reason = refusal(recipe, tensor.dtype); !reason.empty()) return reason;
-  const MatrixView view = view_along(recipe, tensor.shape, axis);
+  const TensorLayout& layout = reading.layout;
+  const Matrix shape = layout.padded.shape();
+  if (reading.rotation && element_kind(tensor.dtype) != ElementKind::narrow_float)
+    return fmt::format("{} elements are not rotated", row(tensor.dtype).name);
+  if (reading.rotation && shape.cols % uint64_t(reading.rotation->size) != 0)
+    return fmt::format("shape {}: rows of {} are not whole groups of {} of the Hadamard transform",
+                       shape_text(tensor.shape), shape.cols, reading.rotation->size);
   if (!has_scale(recipe)) return "";
-  if (axis != -1 && recipe.block.rows > 1 && tensor.shape.size() != 2)
+  if (layout.axis != -1 && recipe.block.rows > 1 && tensor.shape.size() != 2)
     return fmt::format("blocks of {} rows along another axis than the last are for matrices, not shape {}",
                        recipe.block.rows, shape_text(tensor.shape));
-  if (axis != -1 && recipe.element.entry().storage_bits == 4 && tensor.shape.back() % 2 != 0)
-    return fmt::format("the last dimension of shape {} is odd, and two codes share a byte", shape_text(tensor.shape));
-  const std::string reason = refusal(recipe, view.shape());
+  if (recipe.element.entry().storage_bits == 4 && !layout.code_shape.empty() && layout.code_shape.back() % 2 != 0)
+    return fmt::format("the last dimension of shape {} is odd, and two codes share a byte",
+                       shape_text(layout.code_shape));
+  const std::string reason = refusal(recipe, shape);
   return reason.empty() ? "" : fmt::format("shape {}: {}", shape_text(tensor.shape), reason);
 }
 
-void check_randomness(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {
+void check_seed(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {
   const auto random = std::ranges::find_if(recipes, [](const Recipe* recipe) { return is_random(*recipe); });
-  if (random == recipes.end() && arguments.has("--seed"))
-    throw UsageError("--seed is for recipes that round stochastically, and none of these does");
+  const bool signs = arguments.lists("--signs") && arguments.has("--signs") && arguments.string("--signs") == "seeded";
+  if (random == recipes.end() && !signs && arguments.has("--seed"))
+    throw UsageError("--seed is for recipes that round stochastically and for seeded signs, and there are none");
   if (random != recipes.end() && !arguments.has("--seed"))
     throw UsageError(fmt::format("--seed is needed: recipe {} rounds stochastically", (*random)->name));
 }

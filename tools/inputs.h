@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulation/blocks/quantize.h"
+#include "emulation/panels.h"
 #include "lib/cli.h"
 #include "lib/progress.h"
 #include "lib/tensor_source.h"
@@ -26,20 +26,26 @@ Where where(const Tensor& tensor);
 float given_amax(const Arguments& arguments);
 void check_amax(const Arguments& arguments, const std::vector<const Recipe*>& recipes);
 
+// How a tensor is read for a recipe: --axis, --pad, --transpose, --hadamard.
+struct Reading {
+  TensorLayout layout;
+  Rotation rotation;
+};
+// Throws UsageError where the tensor has no such axis, or the options contradict each other.
+Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor);
+
+// Why the recipe cannot take the tensor so; empty where it can.
+std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading);
+
 // The tensor's largest magnitude as the recipe takes it: --amax, else read from the tensor.
-float amax_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, int threads, Progress& progress);
+float amax_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, const Reading& reading,
+              int threads, Progress& progress);
 
 // How many times amax_of() and one more pass read the tensor.
 int passes(const Arguments& arguments, const Recipe& recipe);
 
-// --axis for a tensor of this shape, from the end: -1 is the last. Throws UsageError where it has no such dimension.
-int axis_of(const Arguments& arguments, std::span<const uint64_t> shape);
-
-// Why the recipe cannot take the tensor along that axis; empty where it can.
-std::string refusal(const Recipe& recipe, const Tensor& tensor, int axis);
-
-// Throws UsageError where a recipe needs --seed and it is not given, or it is given and none needs it.
-void check_randomness(const Arguments& arguments, const std::vector<const Recipe*>& recipes);
+// Throws UsageError where --seed is needed and not given, or given and not needed.
+void check_seed(const Arguments& arguments, const std::vector<const Recipe*>& recipes);
 
 // The random bits of a recipe for a tensor, by --seed. `number` counts the tensors of a run.
 Randomness randomness_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, std::size_t number);

@@ -7,7 +7,7 @@ namespace {
 
 // Calls fn(first row, rows) for the rows of a panel that lie side by side in the array.
 template <class Fn>
-void for_each_run(const MatrixView& view, const Panel& panel, Fn&& fn) {
+void for_each_row_run(const MatrixView& view, const Panel& panel, Fn&& fn) {
   for (uint64_t row = panel.first_row, end = row + panel.shape.rows; row < end;) {
     const uint64_t rows = std::min(end - row, view.inner - row % view.inner);
     fn(row, rows);
@@ -26,7 +26,7 @@ void place(const MatrixView& view, const Panel& panel, int bits, std::span<const
   if (view.inner == 1) return sink(packed_bytes(bits, first_element(view, panel)), elements);
   const simd::Storage storage{.bits = bits};
   std::vector<std::byte> run;
-  for_each_run(view, panel, [&](uint64_t row, uint64_t rows) {
+  for_each_row_run(view, panel, [&](uint64_t row, uint64_t rows) {
     run.resize(packed_bytes(bits, rows));
     for (uint64_t col = 0; col < panel.shape.cols; ++col) {
       for (uint64_t i = 0; i < rows; ++i)
@@ -50,6 +50,19 @@ std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bi
       simd::store_at(storage, elements.data(), row * panel.shape.cols + col,
                      simd::load_at(storage, array.data(), view.position(panel.first_row + row, panel.first_col + col)));
   return elements;
+}
+
+void place_values(const TensorLayout& layout, const Panel& panel, std::span<const float> values, const Sink& sink) {
+  if (layout.source == layout.padded) return place(layout.source, panel, 32, std::as_bytes(values), sink);
+  const uint64_t cols =
+      std::min(panel.shape.cols, layout.source.along - std::min(layout.source.along, panel.first_col));
+  for_each_run(layout, panel, [&](uint64_t row, uint64_t rows, uint64_t source_row) {
+    for (uint64_t i = 0; i < rows; ++i) {
+      const Panel run{.first_row = source_row + i, .first_col = panel.first_col, .shape = {.rows = 1, .cols = cols}};
+      place(layout.source, run, 32, std::as_bytes(values.subspan((row - panel.first_row + i) * panel.shape.cols, cols)),
+            sink);
+    }
+  });
 }
 
 MatrixView scale_view(const Recipe& recipe, const MatrixView& view) {

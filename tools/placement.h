@@ -1,6 +1,5 @@
 #pragma once
-// Where the codes, scales or values of a panel lie in an array that has the tensor's own layout. Moves them there and
-// back; changes none.
+// Where the codes, scales or values of a panel lie in an array. Moves them there and back; changes none.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +21,11 @@ void place(const MatrixView& view, const Panel& panel, int bits, std::span<const
 // The elements of `panel` from an array, in the panel's row order.
 std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> array);
 
-// The scales of a matrix view and of one of its panels.
-MatrixView scale_view(const Recipe& recipe, const MatrixView& view);
-Panel scale_panel(const Recipe& recipe, const MatrixView& view, const Panel& panel);
+// The values of a panel to the tensor's own order, less what is padding.
+void place_values(const TensorLayout& layout, const Panel& panel, std::span<const float> values, const Sink& sink);
+
+// The scales of a view of codes and of one of its panels.
+MatrixView scale_view(const Recipe& recipe, const MatrixView& codes);
+Panel scale_panel(const Recipe& recipe, const MatrixView& codes, const Panel& panel);
 
 }  // namespace halfulp

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "emulation/blocks/layout.h"
 #include "emulation/panels.h"
 #include "lib/error.h"
 #include "lib/json.h"
@@ -38,29 +39,75 @@ rows are all dimensions but that axis. A recipe that rounds stochastically needs
 function of seed, tensor name and position. NaN and Inf become what the recipe makes of them
 ('halfulp formats RECIPE' says what), and are counted on stderr.)";
 
-void check_inputs(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors) {
+// What is asked for, of every tensor.
+struct Job {
+  const Arguments& arguments;
+  const Recipe& recipe;
+  ScaleLayout scales;
+  Nibbles nibbles;
+};
+
+Nibbles nibbles_of(const Arguments& arguments, const Recipe& recipe) {
+  const std::string name = arguments.choice("--nibbles", {"even-low", "even-high", "split-halves"});
+  for (const NibbleOrderEntry& row : kNibbleOrders) {
+    if (row.name != name) continue;
+    if (row.order != NibbleOrder::even_low && recipe.element.entry().storage_bits != 4)
+      throw UsageError(fmt::format("--nibbles: the codes of {} are no nibbles", recipe.name));
+    return {.order = row.order, .block = uint64_t(recipe.block.cols)};
+  }
+  return {.order = NibbleOrder::even_low};
+}
+
+ScaleLayout scale_layout_of(const Arguments& arguments, const Recipe& recipe) {
+  const std::string name = arguments.string("--scale-layout");
+  const int id = find_scale_layout(name);
+  if (id < 0) {
+    std::vector<std::string> names;
+    for (const ScaleLayout& row : kScaleLayouts) names.emplace_back(row.name);
+    throw UsageError(fmt::format("--scale-layout: no layout is called '{}'{}", name, did_you_mean(name, names)));
+  }
+  const ScaleLayout layout = kScaleLayouts[std::size_t(id)];
+  if (!is_linear(layout) && (!has_scale(recipe) || recipe.scale.entry().storage_bits != 8))
+    throw UsageError(fmt::format("--scale-layout {}: recipe {} has no scales of one byte", name, recipe.name));
+  return layout;
+}
+
+void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
   std::set<std::string> names;
   std::set<uint64_t> streams;
   for (const Tensor& tensor : tensors) {
-    const std::string reason = refusal(recipe, tensor, axis_of(arguments, tensor.shape));
+    const std::string reason = refusal(job.recipe, tensor, reading_of(job.arguments, job.recipe, tensor));
     const char* hint = tensors.size() > 1 ? " (--include and --exclude choose tensors)" : "";
     if (!reason.empty()) throw InputError(where(tensor), reason + hint);
     if (!names.insert(tensor.name).second)
       throw InputError(where(tensor),
                        "another input has a tensor of this name, and both would be called so in the output");
     for (const std::string& stream : {tensor.name, tensor.name + ".scales"})
-      if (is_random(recipe) && !streams.insert(stream_of(stream)).second)
+      if (is_random(job.recipe) && !streams.insert(stream_of(stream)).second)
         throw InputError(where(tensor), "the hash of its name is another's, so both would have the same random bits");
   }
 }
 
-SafetensorsMetadata metadata_of(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors) {
+void add_layout(SafetensorsMetadata& metadata, const Job& job) {
+  const Arguments& arguments = job.arguments;
+  if (arguments.flag("--pad")) metadata[kPaddingKey] = "zeros";
+  if (arguments.flag("--transpose")) metadata[kOrderKey] = "axis-last";
+  if (!is_linear(job.scales)) metadata[kScaleLayoutKey] = job.scales.name;
+  if (job.nibbles.order != NibbleOrder::even_low) metadata[kNibblesKey] = arguments.string("--nibbles");
+  if (!arguments.has("--hadamard")) return;
+  metadata[kHadamardKey] = arguments.string("--hadamard");
+  if (arguments.has("--signs")) metadata[kHadamardKey] += ' ' + arguments.string("--signs");
+}
+
+SafetensorsMetadata metadata_of(const Job& job, const std::vector<Tensor>& tensors) {
+  const Recipe& recipe = job.recipe;
   SafetensorsMetadata metadata{{kFormatKey, kFormatVersion},
                                {kRecipeKey, std::string(recipe.name)},
-                               {kAxisKey, arguments.string("--axis")},
+                               {kAxisKey, job.arguments.string("--axis")},
                                {kRoundingKey, std::string(kRoundings[std::size_t(recipe.policy.rounding)].name)}};
   if (!is_named(recipe)) metadata[kDefinitionKey] = recipe_toml(recipe);
-  if (is_random(recipe)) metadata[kSeedKey] = arguments.string("--seed");
+  if (job.arguments.has("--seed")) metadata[kSeedKey] = job.arguments.string("--seed");
+  add_layout(metadata, job);
   for (const Tensor& tensor : tensors) {
     const std::string prefix = tensor.name + ".";
     metadata[prefix + kShapeKey] = Json(tensor.shape).dump();
@@ -74,48 +121,74 @@ std::span<const std::byte> bytes_of(const float& value) { return std::as_bytes(s
 
 // One tensor on its way into the writer's tensors from `codes` on.
 struct Work {
-  const Arguments& arguments;
-  const Recipe& recipe;
+  const Job& job;
   const Tensor& tensor;
+  Reading reading;
   TensorScale scale;
   Randomness random;
   std::size_t codes;
   SafetensorsWriter& writer;
+  std::vector<std::byte> linear_scales = {};  // before they are laid out otherwise
+
+  Sink sink(std::size_t part) {
+    return [this, part](uint64_t offset, std::span<const std::byte> bytes) { writer.write(part, offset, bytes); };
+  }
+  Sink scale_sink() {
+    if (is_linear(job.scales)) return sink(codes + 1);
+    return [this](uint64_t offset, std::span<const std::byte> bytes) {
+      std::ranges::copy(bytes, linear_scales.begin() + std::ptrdiff_t(offset));
+    };
+  }
 };
 
 // Writes a panel's codes and scales.
 template <class Source>
-void quantize_panel(const Work& work, const MatrixView& view, const Panel& panel, std::span<const Source> x) {
-  const Recipe& recipe = work.recipe;
+void quantize_panel(Work& work, const Panel& panel, std::span<const Source> x) {
+  const Recipe& recipe = work.job.recipe;
+  const TensorLayout& layout = work.reading.layout;
   std::vector<std::byte> codes(code_bytes(recipe, panel.shape)), scales(scale_bytes(recipe, panel.shape));
-  const Randomness random = panel_randomness(work.random, recipe, view, panel);
+  const Randomness random = panel_randomness(work.random, recipe, layout.padded.shape(), panel);
   quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
-  const auto sink = [&](std::size_t part) {
-    return [&work, part](uint64_t offset, std::span<const std::byte> bytes) { work.writer.write(part, offset, bytes); };
-  };
-  place(view, panel, recipe.element.entry().storage_bits, codes, sink(work.codes));
+  if (work.job.nibbles.order != NibbleOrder::even_low) {
+    const std::vector<std::byte> even_low = codes;
+    reorder_nibbles({.order = NibbleOrder::even_low}, even_low, work.job.nibbles, codes);
+  }
+  place(layout.codes, panel, recipe.element.entry().storage_bits, codes, work.sink(work.codes));
   if (has_scale(recipe))
-    place(scale_view(recipe, view), scale_panel(recipe, view, panel), recipe.scale.entry().storage_bits, scales,
-          sink(work.codes + 1));
+    place(scale_view(recipe, layout.codes), scale_panel(recipe, layout.codes, panel), recipe.scale.entry().storage_bits,
+          scales, work.scale_sink());
+}
+
+void write_scales(Work& work) {
+  const Recipe& recipe = work.job.recipe;
+  if (!is_linear(work.job.scales)) {
+    const Grid grid = scale_matrix(recipe, work.reading.layout), stored = padded_grid(work.job.scales, grid);
+    std::vector<std::byte> bytes(stored.rows * stored.cols);
+    store_scales(work.job.scales, grid, work.linear_scales, bytes);
+    work.writer.write(work.codes + 1, 0, bytes);
+  }
+  if (has_outer_scale(recipe)) {
+    const std::size_t scale = work.codes + (has_scale(recipe) ? 2 : 1);
+    work.writer.write(scale, 0, bytes_of(work.scale.decode));
+    work.writer.write(scale + 1, 0, bytes_of(work.scale.amax));
+  }
 }
 
 // Returns how many elements were not finite.
-uint64_t quantize_tensor(const Work& work, Progress& progress) {
-  const MatrixView view = view_along(work.recipe, work.tensor.shape, axis_of(work.arguments, work.tensor.shape));
+uint64_t quantize_tensor(Work& work, Progress& progress) {
+  const Recipe& recipe = work.job.recipe;
+  if (!is_linear(work.job.scales)) work.linear_scales.resize(scale_bytes(recipe, work.reading.layout.padded.shape()));
   std::atomic<uint64_t> nonfinite = 0;
   with_element_type(work.tensor.dtype, [&]<class Source>() {
     for_each_panel<Source>(
-        work.recipe, work.tensor, view, threads_of(work.arguments), [&](const Panel& panel, std::span<const Source> x) {
-          quantize_panel(work, view, panel, x);
+        recipe, work.tensor, work.reading.layout, work.reading.rotation, threads_of(work.job.arguments),
+        [&](const Panel& panel, std::span<const Source> x) {
+          quantize_panel(work, panel, x);
           nonfinite += uint64_t(std::ranges::count_if(x, [](Source value) { return !std::isfinite(double(value)); }));
           progress.advance(x.size());
         });
   });
-  if (has_outer_scale(work.recipe)) {
-    const std::size_t scale = work.codes + (has_scale(work.recipe) ? 2 : 1);
-    work.writer.write(scale, 0, bytes_of(work.scale.decode));
-    work.writer.write(scale + 1, 0, bytes_of(work.scale.amax));
-  }
+  write_scales(work);
   return nonfinite;
 }
 
@@ -125,10 +198,11 @@ struct Parts {
   std::vector<std::size_t> first;
 };
 
-Parts parts_of(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors) {
+Parts parts_of(const Job& job, const std::vector<Tensor>& tensors) {
   Parts all;
   for (const Tensor& tensor : tensors) {
-    const QuantizedParts parts = quantized_parts(recipe, tensor.name, tensor.shape, axis_of(arguments, tensor.shape));
+    const TensorLayout layout = reading_of(job.arguments, job.recipe, tensor).layout;
+    const QuantizedParts parts = quantized_parts(job.recipe, tensor.name, layout, job.scales);
     all.first.push_back(all.specs.size());
     all.specs.push_back(parts.codes);
     all.specs.insert(all.specs.end(), parts.scales.begin(), parts.scales.end());
@@ -137,22 +211,25 @@ Parts parts_of(const Arguments& arguments, const Recipe& recipe, const std::vect
   return all;
 }
 
-std::vector<uint64_t> quantize_all(const Arguments& arguments, const Recipe& recipe, const std::vector<Tensor>& tensors,
-                                   const Parts& parts, SafetensorsWriter& writer) {
-  uint64_t work = 0;
-  for (const Tensor& tensor : tensors) work += tensor.elements() * uint64_t(passes(arguments, recipe));
-  Progress progress("quantize", work, ProgressUnit::elements, progress_of(arguments));
+std::vector<uint64_t> quantize_all(const Job& job, const std::vector<Tensor>& tensors, const Parts& parts,
+                                   SafetensorsWriter& writer) {
+  uint64_t total = 0;
+  for (const Tensor& tensor : tensors)
+    total += reading_of(job.arguments, job.recipe, tensor).layout.padded.shape().elements() *
+             uint64_t(passes(job.arguments, job.recipe));
+  Progress progress("quantize", total, ProgressUnit::elements, progress_of(job.arguments));
   std::vector<uint64_t> nonfinite;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const float amax = amax_of(arguments, recipe, tensors[i], threads_of(arguments), progress);
-    nonfinite.push_back(quantize_tensor({.arguments = arguments,
-                                         .recipe = recipe,
-                                         .tensor = tensors[i],
-                                         .scale = tensor_scale(recipe, amax),
-                                         .random = randomness_of(arguments, recipe, tensors[i], i),
-                                         .codes = parts.first[i],
-                                         .writer = writer},
-                                        progress));
+    const Reading reading = reading_of(job.arguments, job.recipe, tensors[i]);
+    const float amax = amax_of(job.arguments, job.recipe, tensors[i], reading, threads_of(job.arguments), progress);
+    Work work{.job = job,
+              .tensor = tensors[i],
+              .reading = reading,
+              .scale = tensor_scale(job.recipe, amax),
+              .random = randomness_of(job.arguments, job.recipe, tensors[i], i),
+              .codes = parts.first[i],
+              .writer = writer};
+    nonfinite.push_back(quantize_tensor(work, progress));
   }
   return nonfinite;
 }
@@ -162,13 +239,17 @@ ExitCode run(const Arguments& arguments) {
   const std::vector<const Recipe*> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: quantize takes one recipe");
   check_amax(arguments, recipes);
+  check_seed(arguments, recipes);
   const Recipe& recipe = *recipes.front();
+  const Job job{.arguments = arguments,
+                .recipe = recipe,
+                .scales = scale_layout_of(arguments, recipe),
+                .nibbles = nibbles_of(arguments, recipe)};
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
-  check_inputs(arguments, recipe, tensors);
-  const Parts parts = parts_of(arguments, recipe, tensors);
-  check_randomness(arguments, recipes);
-  SafetensorsWriter writer(arguments.string("--output"), parts.specs, metadata_of(arguments, recipe, tensors));
-  const std::vector<uint64_t> nonfinite = quantize_all(arguments, recipe, tensors, parts, writer);
+  check_inputs(job, tensors);
+  const Parts parts = parts_of(job, tensors);
+  SafetensorsWriter writer(arguments.string("--output"), parts.specs, metadata_of(job, tensors));
+  const std::vector<uint64_t> nonfinite = quantize_all(job, tensors, parts, writer);
   writer.commit();
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (nonfinite[i] > 0)
@@ -188,8 +269,9 @@ Verb quantize_verb() {
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--recipe", "--axis", "--amax", "--seed", "--include", "--exclude", "--dtype", "--output",
-                  "--threads", "--device", "--progress"},
+      .options = {"--recipe", "--axis", "--pad", "--transpose", "--hadamard", "--signs", "--amax", "--seed",
+                  "--scale-layout", "--nibbles", "--include", "--exclude", "--dtype", "--output", "--threads",
+                  "--device", "--progress"},
       .run = run,
       .notes = kNotes,
   };

@@ -5,22 +5,29 @@
 namespace halfulp {
 namespace {
 
-// The scales' shape: the tensor's with fewer along the axis; of tiles, and of a tensor of rank 0, that of the matrix.
-std::vector<uint64_t> scales_shape(const Recipe& recipe, std::vector<uint64_t> shape, int axis) {
-  const MatrixView view = scale_view(recipe, view_along(recipe, shape, axis));
+// The scales' shape: the codes' with fewer along the axis; of tiles, and of a tensor of rank 0, that of the matrix.
+std::vector<uint64_t> scales_shape(const Recipe& recipe, const TensorLayout& layout) {
+  const MatrixView view = scale_view(recipe, layout.codes);
+  std::vector<uint64_t> shape = layout.code_shape;
   if (recipe.block.rows > 1 || shape.empty())
     return view.inner == 1 ? std::vector{view.outer, view.along} : std::vector{view.along, view.inner};
-  shape[std::size_t(int(shape.size()) + axis)] = view.along;
+  shape[std::size_t(int(shape.size()) + layout.axis)] = view.along;
   return shape;
 }
 
 }  // namespace
 
-QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape,
-                               int axis) {
+Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout) {
+  const MatrixView view = scale_view(recipe, layout.codes);
+  return view.inner == 1 ? Grid{.rows = view.outer, .cols = view.along}
+                         : Grid{.rows = view.outer * view.along, .cols = view.inner};
+}
+
+QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const TensorLayout& layout,
+                               const ScaleLayout& scales) {
   const FormatEntry& element = recipe.element.entry();
   QuantizedParts parts;
-  parts.codes = {name + ".codes", Dtype::u8, shape};
+  parts.codes = {name + ".codes", Dtype::u8, layout.code_shape};
   if (element.storage_bits < 8) {
     parts.codes.shape.back() /= 8 / uint64_t(element.storage_bits);
   } else if (const auto dtype = dtype_named(element.dtype)) {
@@ -28,7 +35,12 @@ QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, co
   }
   if (has_scale(recipe)) {
     const auto dtype = dtype_named(recipe.scale.entry().dtype);
-    parts.scales = {{name + ".scales", dtype ? *dtype : Dtype::u8, scales_shape(recipe, shape, axis)}};
+    std::vector<uint64_t> shape = scales_shape(recipe, layout);
+    if (!is_linear(scales)) {
+      const Grid stored = padded_grid(scales, scale_matrix(recipe, layout));
+      shape = {stored.rows, stored.cols};
+    }
+    parts.scales = {{name + ".scales", dtype ? *dtype : Dtype::u8, shape}};
   }
   if (has_outer_scale(recipe)) {
     parts.tensor_scale = {{name + ".global_scale", Dtype::f32, {}}, {name + ".amax", Dtype::f32, {}}};

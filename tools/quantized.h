@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "emulation/blocks/recipe.h"
+#include "emulation/blocks/layout.h"
+#include "emulation/panels.h"
 #include "lib/dtype.h"
 #include "lib/safetensors.h"
 
@@ -19,10 +20,17 @@ struct QuantizedParts {
   std::vector<TensorSpec> tensor_scale;  // none, or global_scale (the decode factor) and amax
 };
 
-// `shape` is the tensor's, `axis` counts from the end. Codes that share a byte are stored as U8, two to a byte along
-// the last dimension.
-QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const std::vector<uint64_t>& shape,
-                               int axis);
+// Codes that share a byte are stored as U8, two to a byte along the last dimension. Any layout of the scales but the
+// linear one is of a matrix.
+QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const TensorLayout& layout,
+                               const ScaleLayout& scales);
+
+// The scales as the matrix that a layout is of.
+Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout);
+
+constexpr bool is_linear(const ScaleLayout& layout) {
+  return layout.pad == Grid{.rows = 1, .cols = 1} && layout.order == ScaleOrder::row_major;
+}
 
 // Metadata keys. RECIPE, AXIS and ROUNDING are the file's; a tensor's are prefixed with its name and a dot.
 inline constexpr char kFormatKey[] = "halfulp.quantized";
@@ -32,6 +40,11 @@ inline constexpr char kDefinitionKey[] = "recipe_definition";  // in TOML, where
 inline constexpr char kAxisKey[] = "axis";
 inline constexpr char kRoundingKey[] = "rounding";
 inline constexpr char kSeedKey[] = "seed";
+inline constexpr char kPaddingKey[] = "padding";
+inline constexpr char kOrderKey[] = "code_order";
+inline constexpr char kScaleLayoutKey[] = "scale_layout";
+inline constexpr char kHadamardKey[] = "hadamard";
+inline constexpr char kNibblesKey[] = "nibbles";
 inline constexpr char kShapeKey[] = "shape";
 inline constexpr char kDtypeKey[] = "dtype";
 
