@@ -1,7 +1,7 @@
 # copy_sources(TREE): the sources that a test may change, copied from SOURCE_DIR.
 function(copy_sources tree)
   file(REMOVE_RECURSE ${tree})
-  foreach(item IN ITEMS CMakeLists.txt cmake lib formats emulation tools tests/formats tests/oracle)
+  foreach(item IN ITEMS CMakeLists.txt cmake lib formats emulation tools tests/emulation tests/formats tests/oracle)
     get_filename_component(parent ${tree}/${item} DIRECTORY)
     file(COPY ${SOURCE_DIR}/${item} DESTINATION ${parent})
   endforeach()
@@ -24,6 +24,21 @@ function(build_test tree test program)
   execute_process(
     COMMAND ${CXX} -std=c++20 -O0 -ffp-contract=off -I${tree}
             ${tree}/tests/formats/${test} -o ${program} -lgtest -lgtest_main -lpthread
+    RESULT_VARIABLE failed ERROR_VARIABLE errors)
+  if(failed)
+    message(FATAL_ERROR "the changed tree does not compile:\n${errors}")
+  endif()
+endfunction()
+
+# build_recipe_test(TREE TEST PROGRAM): tests/emulation/TEST of the tree with what it has of recipes, unoptimised; the
+# rest of the libraries as it was built, which knows no recipes.
+function(build_recipe_test tree test program)
+  separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+  execute_process(
+    COMMAND ${CXX} -std=c++20 ${flags} -O0 -ffp-contract=off -I${tree} -DHALFULP_TEST_DATA="${SOURCE_DIR}/tests/golden"
+            ${tree}/tests/emulation/${test} ${tree}/emulation/blocks/quantize.cpp
+            ${tree}/emulation/blocks/quantize_elementwise.cpp ${tree}/emulation/blocks/formula_arrays.cpp
+            ${EMULATION} ${LIB} -o ${program} -lgtest -lgtest_main -lhwy -lfmt -ltbb -lpthread
     RESULT_VARIABLE failed ERROR_VARIABLE errors)
   if(failed)
     message(FATAL_ERROR "the changed tree does not compile:\n${errors}")
