@@ -75,7 +75,7 @@ std::vector<Facts> step_rows(const std::vector<RecipeStep>& steps) {
 std::vector<Facts> field_rows(const Recipe& recipe) {
   std::vector<Facts> rows;
   for (const RecipeField& field : recipe_fields())
-    if (const std::string text = field.text(recipe); !text.empty())
+    if (const std::string text = field.text(recipe); !text.empty() && field.applies(recipe))
       rows.push_back({{"field", field.name}, {"text", text}, {"meaning", field.meaning}});
   return rows;
 }

@@ -25,7 +25,7 @@ std::vector<Facts> differing_fields(const Recipe& first, const Recipe& second) {
   std::vector<Facts> rows;
   for (const RecipeField& field : recipe_fields()) {
     const std::string p = field.text(first), q = field.text(second);
-    if (p != q)
+    if (p != q && (field.applies(first) || field.applies(second)))
       rows.push_back({{"field", field.name},
                       {"first", p.empty() ? "-" : p},
                       {"second", q.empty() ? "-" : q},

@@ -170,7 +170,16 @@ std::string_view kept(std::string_view text) {
 }
 
 std::span<const RecipeField> recipe_fields() {
-  static const std::vector<RecipeField> kFields = make_fields();
+  static const std::vector<RecipeField> kFields = [] {
+    std::vector<RecipeField> fields = make_fields();
+    for (RecipeField& field : fields) {
+      if (field.name == "random") field.applies = is_random;
+      if (field.name == "loss-total") field.applies = has_choice;
+      if (field.name.starts_with("scale-") || field.name == "edge") field.applies = has_scale;
+      if (field.name.starts_with("s2") || field.name == "correction-group") field.applies = has_correction;
+    }
+    return fields;
+  }();
   return kFields;
 }
 

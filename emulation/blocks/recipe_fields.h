@@ -17,6 +17,8 @@ struct RecipeField {
   std::string (*text)(const Recipe&);
   // Throws std::invalid_argument, saying what was expected. Text that the recipe points to is kept.
   void (*set)(Recipe&, std::string_view);
+  // Whether the field says anything about this recipe.
+  bool (*applies)(const Recipe&) = [](const Recipe&) { return true; };
 };
 
 std::span<const RecipeField> recipe_fields();

@@ -184,7 +184,7 @@ TEST_P(Publisher, DecodesToTheseValues) {
   const bool bf16 = parse_safetensors_header(file.bytes(), GetParam()).metadata.contains("values");
   const std::vector<float> expected = floats_of(*theirs);
   for (std::size_t i = 0; i < y.size(); ++i)
-    ASSERT_TRUE(expected[i] == (bf16 ? apply(Op::bf16, y[i]) : y[i])) << i << ": " << expected[i] << " but " << y[i];
+    ASSERT_TRUE(same(expected[i], bf16 ? apply(Op::bf16, y[i]) : y[i])) << i << ": " << expected[i] << " but " << y[i];
 }
 
 INSTANTIATE_TEST_SUITE_P(Packages, Publisher, testing::ValuesIn(files()), [](const auto& instance) {
