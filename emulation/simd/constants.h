@@ -30,11 +30,11 @@ enum class Round {
   random32,
 };
 
-// Which results need no more than a NaN code and a sign.
+// What is left to do with a magnitude code: the first two put in a NaN and a sign, and nothing else.
 enum class Finish {
   nan_without_sign,
   nan_with_sign,
-  any,  // every policy
+  any,  // everything that a policy can ask for; also all that has no kernel of its own
 };
 
 struct EncodeConstants {
@@ -148,7 +148,8 @@ constexpr Finish finish_of(const EncodeConstants& k) {
                      k.most[0] == k.most[1] && f32_bits_of(k, k.inf_code) == k.most[0] &&
                      f.specials != Specials::negative_zero;
   const bool nan_is_normal = k.nan_code >= f.hidden() && k.nan_code <= k.magnitude_mask;
-  if (!plain || !nan_is_normal || (is_stochastic(k.policy.rounding) && !offset_flips(k))) return Finish::any;
+  const bool random_fits = k.storage.bits <= 8 && k.line == Line::subnormals && offset_flips(k);
+  if (!plain || !nan_is_normal || (is_stochastic(k.policy.rounding) && !random_fits)) return Finish::any;
   return k.nan_sign == 0 && f.sign == Sign::one_bit ? Finish::nan_without_sign : Finish::nan_with_sign;
 }
 
@@ -158,7 +159,7 @@ constexpr Round round_of(const EncodeConstants& k, RandomKind random) {
   const Format& f = k.format;
   if (is_stochastic(k.policy.rounding)) return random == RandomKind::philox ? Round::random32 : Round::random16;
   if (k.policy.rounding != Rounding::nearest_even || k.finish == Finish::any) return Round::any;
-  if (k.line == Line::as_f32) return Round::nearest_line;
+  if (k.line == Line::as_f32 && k.storage.bits == 16) return Round::nearest_line;
   // The largest number that is added must be one of FP32.
   const bool sums = k.line == Line::subnormals && f.mantissa_bits >= 1 && f.max_exponent() + 1 + k.shift <= 127;
   return sums ? Round::nearest_sum : Round::any;

@@ -294,13 +294,13 @@ HWY_INLINE VU packed_bytes_of(const VU (&codes)[4]) {
 
 enum class Width { nibbles, bytes, halves, any };  // any: asked at run time
 
-HWY_INLINE void store_halves(const VU (&codes)[4], VU flip, uint8_t* out) {
+HWY_INLINE void store_halves(const VU (&codes)[4], uint8_t* out) {
   const hn::Rebind<uint16_t, Words> half;
   auto* to = reinterpret_cast<uint16_t*>(out);
-  hn::StoreU(hn::TruncateTo(half, hn::Xor(codes[0], flip)), half, to);
-  hn::StoreU(hn::TruncateTo(half, hn::Xor(codes[1], flip)), half, to + kLanes);
-  hn::StoreU(hn::TruncateTo(half, hn::Xor(codes[2], flip)), half, to + 2 * kLanes);
-  hn::StoreU(hn::TruncateTo(half, hn::Xor(codes[3], flip)), half, to + 3 * kLanes);
+  hn::StoreU(hn::TruncateTo(half, codes[0]), half, to);
+  hn::StoreU(hn::TruncateTo(half, codes[1]), half, to + kLanes);
+  hn::StoreU(hn::TruncateTo(half, codes[2]), half, to + 2 * kLanes);
+  hn::StoreU(hn::TruncateTo(half, codes[3]), half, to + 3 * kLanes);
 }
 
 HWY_INLINE void store_nibbles(VU bytes, uint8_t* out) {
@@ -313,7 +313,7 @@ HWY_INLINE void store_nibbles(VU bytes, uint8_t* out) {
 template <Width width, int code_shift>
 HWY_INLINE void store_group(const VU (&codes)[4], int bits, VU flip, uint8_t* out) {
   if (width == Width::halves || (width == Width::any && bits == 16)) {
-    store_halves(codes, flip, out);
+    store_halves(codes, out);
   } else if (width == Width::nibbles || (width == Width::any && bits == 4)) {
     store_nibbles(hn::Xor(packed_bytes_of<code_shift>(codes), flip), out);
   } else {
@@ -521,7 +521,7 @@ struct Strip {
   std::size_t bits = std::size_t(k.storage.bits);
   Encoder<round, line, finish> encoder{k};
   FieldsOfFour fields{k.storage};
-  VU flip = words(!kFlips ? 0 : bits == 16 ? k.line_flip : k.line_flip * 0x0101'0101);
+  VU flip = words(kFlips ? k.line_flip * 0x0101'0101 : 0);
 
   static constexpr std::size_t words_before(std::size_t elements) {
     return round == Round::random16 ? elements / 4 : round == Round::random32 ? elements : 0;
@@ -615,18 +615,25 @@ void encode_strips(const EncodeConstants& k, const EncodeJob& job) {
 
 // ---- from values to template arguments
 
-template <Round round, Line line, Finish finish>
+template <Round round, Finish finish>
 void encode_width(const EncodeConstants& k, const EncodeJob& job) {
-  if (k.storage.bits == 4) return encode_strips<round, line, finish, Width::nibbles>(k, job);
-  if (k.storage.bits == 8) return encode_strips<round, line, finish, Width::bytes>(k, job);
-  encode_strips<round, line, finish, Width::halves>(k, job);
+  if (k.storage.bits == 4) return encode_strips<round, Line::subnormals, finish, Width::nibbles>(k, job);
+  if (k.storage.bits == 8) return encode_strips<round, Line::subnormals, finish, Width::bytes>(k, job);
+  if constexpr (round == Round::nearest_sum) encode_strips<round, Line::subnormals, finish, Width::halves>(k, job);
 }
 
 template <Round round>
 void encode_fast(const EncodeConstants& k, const EncodeJob& job) {
-  constexpr Line kLine = round == Round::nearest_line ? Line::as_f32 : Line::subnormals;
-  if (k.finish == Finish::nan_without_sign) return encode_width<round, kLine, Finish::nan_without_sign>(k, job);
-  encode_width<round, kLine, Finish::nan_with_sign>(k, job);
+  if (k.finish == Finish::nan_without_sign) return encode_width<round, Finish::nan_without_sign>(k, job);
+  encode_width<round, Finish::nan_with_sign>(k, job);
+}
+
+inline void encode_nearest_line(const EncodeConstants& k, const EncodeJob& job) {
+  constexpr Round kRound = Round::nearest_line;
+  constexpr Line kLine = Line::as_f32;
+  if (k.finish == Finish::nan_without_sign)
+    return encode_strips<kRound, kLine, Finish::nan_without_sign, Width::halves>(k, job);
+  encode_strips<kRound, kLine, Finish::nan_with_sign, Width::halves>(k, job);
 }
 
 template <Round round>
@@ -640,14 +647,14 @@ void encode_any(const EncodeConstants& k, const EncodeJob& job) {
 
 template <Round round>
 void encode_random(const EncodeConstants& k, const EncodeJob& job) {
-  if (k.finish == Finish::any || k.line != Line::subnormals) return encode_any<round>(k, job);
+  if (k.finish == Finish::any) return encode_any<round>(k, job);
   encode_fast<round>(k, job);
 }
 
 inline void encode_array(const EncodeConstants& k, const EncodeJob& job) {
   switch (k.round) {
     case Round::nearest_sum: return encode_fast<Round::nearest_sum>(k, job);
-    case Round::nearest_line: return encode_fast<Round::nearest_line>(k, job);
+    case Round::nearest_line: return encode_nearest_line(k, job);
     case Round::any: return encode_any<Round::any>(k, job);
     case Round::random16: return encode_random<Round::random16>(k, job);
     case Round::random32: return encode_random<Round::random32>(k, job);
