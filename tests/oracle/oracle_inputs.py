@@ -63,6 +63,18 @@ def amax_edges(rng, shape):
     return x
 
 
+def log2_edges(rng, shape):
+    """Each row's largest element is a format's largest, or 1, times a power of two, or up to 50 floats away: where a
+    float log2 rounds to a whole number."""
+    edges = np.array([1, 6, 7.5, 28, 448, 57344], np.float32)
+    amax = rng.choice(edges, shape[0]) * (2.0 ** rng.integers(-110, 100, shape[0])).astype(np.float32)
+    amax = from_bits((amax.view(np.uint32).astype(np.int64) + rng.integers(-50, 51, shape[0])).astype(np.uint32))
+    x = amax[:, None] * rng.uniform(-1, 1, shape).astype(np.float32)
+    first = np.arange(0, shape[1], 32)
+    x[:, first + rng.integers(0, 32, len(first))] = amax[:, None]
+    return x
+
+
 def deviation_edges(rng, shape):
     """Rows of one magnitude, half of it negative, where 2.92247856 / 6 of the deviation is about a power of two."""
     power = 2.0 ** rng.integers(-30, 30, (shape[0], 1))
@@ -155,6 +167,7 @@ MAKERS = {
     "fp4_ties": (ties_under_a_scale(E2M1, 16), 1 / 16),
     "fp8_ties": (ties_under_a_scale(E4M3, 128), 1 / 16),
     "amax_edges": (amax_edges, 1 / 8),
+    "log2_edges": (log2_edges, 1 / 8),
     "deviation_edges": (deviation_edges, 1 / 16),
     "range_ends": (range_ends, 1 / 16),
     "with_specials": (with_specials, 1 / 32),

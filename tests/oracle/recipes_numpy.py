@@ -19,6 +19,8 @@ class Quantized(NamedTuple):
     scales: np.ndarray | None = None  # u8 bytes or float32 decode scales, one per block
     global_scale: np.ndarray | None = None  # float32 decode factor
     amax: np.ndarray | None = None  # float32
+    open_codes: np.ndarray | bool = False  # where the source leaves the code to the machine
+    open_scales: np.ndarray | bool = False
 
 
 class Recipe(NamedTuple):
@@ -28,6 +30,7 @@ class Recipe(NamedTuple):
     columns: int = 1  # of which a row must be a multiple, where it is more than the block
     # Where a step is random: matrix -> (which part, the numbers that it rounds, in row order of that part).
     stochastic: Callable | None = None
+    machine_made: str = ""  # why open_codes and open_scales are
 
 
 # ------------------------------------------------------------------------------------------------------------- blocks

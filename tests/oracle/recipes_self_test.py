@@ -1,14 +1,21 @@
-"""Holds formats_numpy.py and recipes_numpy.py to values printed elsewhere: conversions recorded on a B200 and by CUDA's
-host headers, Random123's known answers, TransformerEngine's chain of scales, and arithmetic done by hand."""
+"""Holds formats_numpy.py, recipes_numpy.py and recipes_packages.py to values printed elsewhere: conversions recorded on
+a B200 and by CUDA's host headers, Random123's known answers, TransformerEngine's chain of scales, arithmetic done by
+hand, and what the publishers' packages answer (tests/golden/recipes)."""
 
+import pathlib
 import unittest
 
 import numpy as np
 
 from formats_numpy import (E2M1, E2M3, E3M2, E4M3, E5M2, F32, encode_e4m3_overflowing, encode_stochastic, encode_table,
-                           philox4x32, random_hadamard, rs_fields_e2m1x4, rs_fields_e4m3x4, te_random_block)
-from recipes_numpy import (RECIPES, ceil_to_power_of_two, e8m0_floor, e8m0_up_satfinite, four_over_six_candidate,
+                           philox4x32, random_hadamard, rs_fields_e2m1x4, rs_fields_e4m3x4, te_random_block, to_bf16)
+from recipes_numpy import (ceil_to_power_of_two, e8m0_floor, e8m0_up_satfinite, four_over_six_candidate,
                            global_encode_scale, quantize_nvfp4_te, te_inverse)
+from recipes_oracle import RECIPES, codes_of, read_safetensors, values_of
+from recipes_packages import (EMAX, MANTISSA_BITS, ggml_ue4m3, sum_in_pytorch_order, torchao_fp8_scale, torchao_main,
+                              torchao_release)
+
+GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "recipes"
 
 # Every E2M1 value and midpoint times a little less than 1, largest first; all exact in bf16.
 BLOCK = np.array([1, -1, .9140625, .75, .66796875, .58203125, .5, .416015625, .333984375, .291015625, .25, .208984375,
@@ -192,6 +199,14 @@ class Nvfp4(unittest.TestCase):
         self.assertGreater(overlap[1], 1)
 
 
+def scales_of_torchao(source, mode, table, amaxes):
+    """The bytes of blocks with these largest magnitudes."""
+    amaxes = np.array(amaxes, F32)
+    with np.errstate(all="ignore"):
+        byte, _ = source(mode, EMAX[len(table)], MANTISSA_BITS[len(table)], table[-1])(amaxes[:, None], amaxes)
+    return byte.tobytes().hex()
+
+
 class Mx(unittest.TestCase):
     def test_scales_of_e4m3(self):
         cases = [(448, 0x7F, 0x7F), (449, 0x7F, 0x80), (480, 0x7F, 0x80), (511, 0x7F, 0x80), (512, 0x80, 0x80),
@@ -205,6 +220,59 @@ class Mx(unittest.TestCase):
         amax = np.array([57344, 57345, 1.75, 1.8125], F32)
         self.assertEqual(e8m0_floor(amax, 15).tolist(), [0x7F, 0x7F, 0x70, 0x70])
         self.assertEqual(e8m0_up_satfinite(amax * (F32(1) / F32(57344))).tolist(), [0x7F, 0x80, 0x70, 0x71])
+
+    def test_scales_of_torchao_main(self):
+        amaxes = [448, 449, 480, 511, 512, 1, 1.75, 1.8125, 1.9375, 0, 1.17549e-38, 3.38953e38, np.inf, np.nan]
+        self.assertEqual(scales_of_torchao(torchao_main, "ceil", E4M3, amaxes), "8080808080777878780000f7ffff")
+        self.assertEqual(scales_of_torchao(torchao_main, "even", E4M3, amaxes), "7f7f7f8080777777780000ffffff")
+        self.assertEqual(scales_of_torchao(torchao_main, "rceil", E4M3, amaxes), "7f80808080777778780000f7ffff")
+        # Below 2^-127 times 448, and halfway between 0 and 2^-127 there, which a subnormal passes strictly.
+        self.assertEqual(scales_of_torchao(torchao_main, "rceil", E4M3, [2.0**-127, 448 * 2.0**-127, 450 * 2.0**-127]),
+                         "000001")
+
+    def test_scales_of_torchao_of_e5m2_and_e2m1(self):
+        amaxes = [57344, 57345, 1.75, 1.8125]
+        for source in (torchao_main, torchao_release):
+            self.assertEqual(scales_of_torchao(source, "floor", E5M2, amaxes), "7f7f7070")
+            self.assertEqual(scales_of_torchao(source, "rceil", E5M2, amaxes), "7f807071")
+            self.assertEqual(scales_of_torchao(source, "ceil", E5M2, amaxes), "80807171")
+            self.assertEqual(scales_of_torchao(source, "even", E5M2, amaxes), "7f7f7070")
+            self.assertEqual(scales_of_torchao(source, "even", E5M2, [1.874, 1.875]), "7071")
+            self.assertEqual(scales_of_torchao(source, "even", E2M1, [6.875, 7, 1.75, 1.7]), "7f807e7d")
+
+    def test_torchao_release_and_main_part_at_the_ends(self):
+        ends = [3.38953e38, np.inf, np.nan]
+        self.assertEqual(scales_of_torchao(torchao_release, "ceil", E4M3, ends), "f7f7ff")
+        self.assertEqual(scales_of_torchao(torchao_release, "even", E4M3, ends), "f7f7ff")
+        self.assertEqual(scales_of_torchao(torchao_release, "rceil", E4M3, ends), "f7feff")
+        tiny = np.full((1, 32), 2.0**-120, F32)
+        codes = {name: int(RECIPES[f"mxfp8/torchao-{name}"].quantize(tiny).codes[0])
+                 for name in ("main-ceil", "ceil", "main-rceil", "rceil")}
+        self.assertEqual(codes, {"main-ceil": 0x70, "ceil": 0x68, "main-rceil": 0x70, "rceil": 0x00})
+        # A float32 log2 does not see one ulp above 2^20.
+        above = [448 * 2.0**20, np.nextafter(F32(448 * 2.0**20), F32(np.inf))]
+        self.assertEqual(scales_of_torchao(torchao_main, "rceil", E4M3, above), "9394")
+        self.assertEqual(scales_of_torchao(torchao_release, "rceil", E4M3, above), "9393")
+        # It divides by 448 and 57344: a product with their reciprocals is one ulp more here (torchao 0.18.0 says so).
+        self.assertEqual(scales_of_torchao(torchao_release, "rceil", E4M3, from_bits(0x3FE00002)), "77")
+        self.assertEqual(scales_of_torchao(torchao_release, "rceil", E5M2, from_bits(0x3FE00004)), "70")
+
+    def test_quartet_absmax_takes_three_times_the_quotient(self):
+        x = np.zeros((4, 32), F32)
+        x[0, :4] = [1.5, -1, 0.5, -0.0]  # of 2^0: 4.5, -3, 1.5
+        x[2, :2] = [np.inf, 1]
+        x[3, 0] = 2.0**127  # three times which no float holds
+        recipe = RECIPES["mxfp4/quartet-absmax"]
+        with np.errstate(all="ignore"):
+            q = recipe.quantize(x)
+            values = recipe.dequantize(q, x.shape)
+        self.assertEqual(q.scales.tolist(), [127, 100, 255, 254])
+        self.assertEqual([hex_codes(row) for row in q.codes.reshape(x.shape)[[0, 2, 3], :4]], ["6d38", "7000", "5000"])
+        self.assertEqual(values[:3].tolist(), [F32(4) / F32(3), -1, 0.5])
+        x = np.tile(np.array([2.0, 5 / 3], F32), (1, 16))  # codes of 3 and 2.5, the tie to 2, times 2
+        q = recipe.quantize(x)
+        self.assertEqual((q.scales[0], hex_codes(q.codes[:2])), (128, "54"))
+        self.assertEqual(hex_bits(recipe.dequantize(q, x.shape)[1]), hex_bits(F32(4) / F32(3)))
 
     def test_edges_of_rounding_up(self):
         amax = from_bits(0x43DFFFFF, 0x43E00000, 0x43E00001)
@@ -274,6 +342,81 @@ class Fp8(unittest.TestCase):
     def test_ceil_to_power_of_two(self):
         x = from_bits(0x3F800000, 0x3F800001, 0x00000001, 0x7F7FFFFF, 0x7F800000)
         self.assertEqual(ceil_to_power_of_two(x).tolist(), [1, 2, 2.0**-126, 2.0**127, 2.0**127])
+
+    def test_torchao_takes_a_reciprocal_of_the_amax(self):
+        self.assertEqual(torchao_fp8_scale(F32([448, 0, np.inf]), E4M3).tolist(), [1, F32(448e12), 0])
+
+    def test_sums_are_in_the_order_of_pytorch(self):
+        """torch.sum of PyTorch 2.15.0 on a CPU, of reciprocals in a scattered order."""
+        for size, first, total in [(16, 1, "40585dde"), (16, 2, "401c21a2"), (256, 1, "40c3faa2"),
+                                   (256, 2, "40a41a83")]:
+            x = F32(1) / (np.arange(size) * 37 % size + first).astype(F32)
+            self.assertEqual(hex_bits(sum_in_pytorch_order(x[None])[0]), total)
+
+    def test_ggml_scales_round_by_one_bit(self):
+        x = np.array([1.0624, 1.0625, 1.1874, 247.9, 248, 500, 2.0**-6 * 0.99, 2.0**-10, 0, np.nan], F32)
+        self.assertEqual(ggml_ue4m3(x).tobytes().hex(), "383939777e7e07010000")
+
+
+class Packages(unittest.TestCase):
+    """Every byte of tests/golden/recipes, whose README.md says which of them are a package's."""
+
+    def recipe_of(self, stem, dtype):
+        name = stem.replace("-", "/", 1)
+        return RECIPES.get(name + "-bf16" if dtype == "BF16" else name, RECIPES[name])
+
+    def expected_parts(self, recipe, stem, x, metadata):
+        with np.errstate(all="ignore"):
+            q = recipe.quantize(x)
+            values = recipe.dequantize(q, x.shape).astype(F32)
+        scales = q.scales
+        if scales is None:
+            scales = np.atleast_1d(torchao_fp8_scale(q.amax, E5M2 if "e5m2" in stem else E4M3))
+        elif recipe.block[0] > 1:  # the file repeats a tile's scale in each of its rows
+            rows = np.repeat(scales.reshape(-1, x.shape[1] // recipe.block[1]), recipe.block[0], 0)
+            scales = rows[: len(x)].reshape(-1)
+        parts = {"codes": q.codes, "scales": scales, "values": to_bf16(values) if "values" in metadata else values}
+        if "global_scale" in metadata:
+            parts["global_scale"] = np.atleast_1d(q.amax if metadata["global_scale"] == "amax" else q.global_scale)
+        return parts, q.open_codes
+
+    def same(self, expected, got, nan_from):
+        """Elementwise; NaNs are alike, of which those of 8 bits are the magnitudes from a number on."""
+        if expected.dtype == F32:
+            return (expected.view(np.uint32) == got.view(np.uint32)) | np.isnan(expected) & np.isnan(got)
+        return (expected == got) | ((expected & 0x7F) >= nan_from) & ((got & 0x7F) >= nan_from)
+
+    def compare_tensor(self, stem, name, source, answers, metadata):
+        x = values_of(*source)
+        recipe = self.recipe_of(stem, source[0])
+        parts, open_codes = self.expected_parts(recipe, stem, x, metadata)
+        for part, expected in parts.items():
+            if f"{name}.{part}" not in answers:
+                continue
+            got = answers[f"{name}.{part}"][2]
+            nan_from = 0x80
+            if part == "codes":
+                got = codes_of(answers[f"{name}.codes"], x.size)
+                nan_from = 0x80 if stem.startswith(("nvfp4", "mxfp4", "mxfp6")) else 0x7D if "e5m2" in stem else 0x7F
+            elif part == "scales" and stem.startswith("nvfp4"):
+                nan_from = 0x7F
+            elif part == "global_scale" and metadata["global_scale"] == "encode":
+                with np.errstate(divide="ignore"):
+                    got = F32(1) / got
+            same = self.same(expected, got, nan_from)
+            same = same | open_codes if part == "codes" else same
+            self.assertTrue(same.all(), f"{stem} {name}.{part}: {np.flatnonzero(~same)[:5]} differ")
+
+    def test_every_answer(self):
+        inputs, _ = read_safetensors(GOLDEN / "inputs.safetensors")
+        files = [path for path in sorted(GOLDEN.glob("*.safetensors")) if path.stem != "inputs"]
+        self.assertGreaterEqual(len(files), 30)
+        for path in files:
+            answers, metadata = read_safetensors(path)
+            for name, (dtype, shape, array) in inputs.items():
+                if any(key.rsplit(".", 1)[0] == name for key in answers):
+                    with self.subTest(path.stem, tensor=name):
+                        self.compare_tensor(path.stem, name, (dtype, array.reshape(shape)), answers, metadata)
 
 
 if __name__ == "__main__":
