@@ -8,6 +8,7 @@ which packages, and what the members of a file mean.
 import argparse
 import ctypes
 import importlib.metadata
+import itertools
 import os
 import pathlib
 import subprocess
@@ -41,6 +42,10 @@ import tensor_file
 
 HERE = pathlib.Path(__file__).parent
 DEQUANTIZED = "gauss_small_bf16"
+SIX_BITS_INPUTS = (
+    "gauss_small_bf16 gauss_bf16 near_ties_f32 subnormal_f32 zero_blocks_bf16 nan_f32 inf_f32 tiny_beside_huge_f32 "
+    "near_flt_max_f32 range_ends_f32 powers_of_two_f32"
+).split()
 # Of the source distribution that ggml-quants.c is taken from.
 GGML_VERSION = "0.3.36"
 
@@ -191,10 +196,10 @@ def ggml_mxfp4(x):
 
 def ggml_nvfp4(path):
     """The C function: gguf has none. Its block: 4 scales, then for each 16 elements 8 bytes of elements j and j + 8."""
-    # Lazily bound: the file's other functions miss the rest of ggml.
-    library = ctypes.CDLL(path, mode=os.RTLD_LAZY)
 
     def quantize(x):
+        # Lazily bound: the file's other functions miss the rest of ggml.
+        library = ctypes.CDLL(path, mode=os.RTLD_LAZY)
         source = np.ascontiguousarray(x.float().numpy())
         quantized = np.zeros((x.shape[0], x.shape[1] // 64 * 36), np.uint8)
         library.quantize_row_nvfp4_ref(
@@ -223,9 +228,8 @@ def torchao_recipes():
         for name, element in elements.items():
             function = f"MXTensor.to_mx(x, {element}, 32, {mode})"
             found[name.format(mode.value)] = ("torchao", function, torchao_mx(element, mode), {})
-    for element in ("fp6_e2m3", "fp6_e3m2"):
-        mode = ScaleCalculationMode.FLOOR
-        name = f"mxfp6-torchao-floor-{element[4:]}"
+    for mode, element in itertools.product(ScaleCalculationMode, ("fp6_e2m3", "fp6_e3m2")):
+        name = f"mxfp6-torchao-{mode.value}-{element[4:]}"
         function = f"MXTensor.to_mx(x, {element}, 32, {mode})"
         found[name] = ("torchao", function, torchao_mx(element, mode), {"codes": "one a byte"})
     nvfp4 = "NVFP4Tensor.to_nvfp4(x, per_tensor_scale=per_tensor_amax_to_scale(max(abs(x))))"
@@ -294,7 +298,11 @@ def as_file_tensor(member, tensor):
 
 
 def takes(recipe, name):
-    """The tile is for recipes that scale tiles; the others have rows enough."""
+    """The tile is for recipes that scale tiles; the others have rows enough. The six bits' modes of scales beside the
+    first are shown on the least that tells them apart.
+    """
+    if recipe.startswith("mxfp6") and "-floor-" not in recipe:
+        return name in SIX_BITS_INPUTS
     return name != "tile_bf16" or recipe.endswith("-2d")
 
 
@@ -320,11 +328,12 @@ def write(directory, recipe, package, function, quantize, notes, inputs):
     tensor_file.save(directory / f"{recipe}.safetensors", tensors, metadata)
 
 
-def write_all(directory, ggml):
+def write_all(directory, ggml, only):
     torch.set_num_threads(1)
     inputs = torch_tensors()
     for recipe, (package, function, quantize, notes) in (torchao_recipes() | other_recipes(ggml)).items():
-        write(directory, recipe, package, function, quantize, notes, inputs)
+        if not only or recipe in only:
+            write(directory, recipe, package, function, quantize, notes, inputs)
 
 
 def agree(recipe, name, first, second):
@@ -352,16 +361,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ggml", required=True, help="ggml-quants.c compiled to a shared library (README.md)")
     parser.add_argument("--directory", type=pathlib.Path, help="one run's answers, there")
+    parser.add_argument("--only", nargs="+", metavar="FILE", help="these files alone, by their stems")
     options = parser.parse_args()
     if options.directory:
-        write_all(options.directory, options.ggml)
+        write_all(options.directory, options.ggml, options.only)
         return
+    only = ["--only", *options.only] if options.only else []
     with tempfile.TemporaryDirectory() as temporary:
         paths = []
         for capability in ("avx512", "default"):
             directory = pathlib.Path(temporary, capability)
             directory.mkdir()
-            command = [sys.executable, __file__, "--ggml", options.ggml, "--directory", directory]
+            command = [sys.executable, __file__, "--ggml", options.ggml, "--directory", directory, *only]
             subprocess.run(command, env=os.environ | {"ATEN_CPU_CAPABILITY": capability}, check=True)
             paths.append(sorted(directory.iterdir()))
         for first, second in zip(*paths):
