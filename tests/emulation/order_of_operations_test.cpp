@@ -150,6 +150,35 @@ INSTANTIATE_TEST_SUITE_P(Nvfp4, ElementOrder, testing::ValuesIn(kElementPartings
   return name_of(instance.index, instance.param.one, instance.param.other);
 });
 
+// Transformer Engine adds errors in the order of the elements, fouroversix as PyTorch does: an ulp decides between the
+// two scales of these blocks, in a tensor whose largest magnitude is 6.
+struct SumParting {
+  std::vector<uint32_t> block;  // BF16
+  uint32_t sequential, torch;   // scale bytes
+};
+
+const std::vector<SumParting> kSumPartings{
+    {{0x3f1a, 0x3e89, 0x3f17, 0x3eb0, 0x3f0d, 0x3eaf, 0x3e9e, 0x3f17, 0x3914, 0xbfa5, 0xbe04, 0x3f78, 0xc00e, 0xbf0b,
+      0x3f17, 0x3d80},
+     0x71,
+     0x6c},
+    {{0xbfba, 0x3e8d, 0xbe2b, 0xbf52, 0xbe04, 0xbbbd, 0xbc90, 0xbf0d, 0xbff1, 0x3e07, 0xbf9b, 0xbe35, 0x3fcd, 0xbf70,
+      0x3e1b, 0xbf25},
+     0x6a,
+     0x6f},
+};
+
+class SumOrder : public testing::TestWithParam<SumParting> {};
+
+TEST_P(SumOrder, PartsTwoRecipes) {
+  std::vector<float> x;
+  for (const uint32_t code : GetParam().block) x.push_back(bf16(code));
+  EXPECT_EQ(quantized_block(recipe_named("nvfp4/te-4over6-mse-256"), x, 6).scale(0), GetParam().sequential);
+  EXPECT_EQ(quantized_block(recipe_named("nvfp4/fouroversix-mse"), x, 6).scale(0), GetParam().torch);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nvfp4, SumOrder, testing::ValuesIn(kSumPartings));
+
 // FlashInfer's exact mode and CUTLASS round scales as Transformer Engine does; a NaN parts them.
 struct NanParting {
   std::string_view name;

@@ -165,6 +165,23 @@ TEST_P(EveryRecipe, QuantizesNothing) {
   }
 }
 
+// The words that follow a part's first are those of the part.
+TEST_P(EveryRecipe, DividesGivenWords) {
+  if (!has_scale(recipe_)) GTEST_SKIP() << "SKIPPED: there are no blocks";
+  const Recipe recipe = with_te_words(recipe_);
+  std::vector<uint32_t> words(1 << 11);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = random_word(8, 0, i);
+  const Matrix shape = shape_for(recipe, 1 << 13), half{.rows = shape.rows, .cols = shape.cols / 2};
+  if (shape.rows != 1) GTEST_SKIP() << "SKIPPED: rows stay whole";
+  const std::vector<float> x = uneven_normals(1 << 13);
+  const TensorScale tensor = tensor_scale_of(recipe, x);
+  const std::vector<std::byte> whole = quantized(recipe, tensor, shape, x, {.words = words}).codes;
+  const std::vector<std::byte> second =
+      quantized(recipe, tensor, half, std::span(x).subspan(1 << 12), {.words = std::span(words).subspan(1 << 10)})
+          .codes;
+  EXPECT_TRUE(std::ranges::equal(std::span(whole).subspan(whole.size() / 2), second));
+}
+
 // Columns from `first` on of a matrix of one row, or rows from `first` on.
 struct PartOf {
   Matrix shape;
@@ -235,6 +252,92 @@ TEST_P(EveryRecipe, DoesNotDependOnTheSeedUnlessRandom) {
   const TensorScale tensor = tensor_scale_of(recipe_, x);
   EXPECT_EQ(quantized(recipe_, tensor, shape, x, {.seed = 1}).codes,
             quantized(recipe_, tensor, shape, x, {.seed = 2}).codes);
+}
+
+// A recipe of single numbers takes numbers that are no floats.
+template <class Source>
+void expect_numbers_by_definition(const std::vector<Source>& x) {
+  for (const Recipe& recipe : kRecipes) {
+    if (has_scale(recipe) || has_outer_scale(recipe)) continue;
+    for (const Recipe& r : with_random_bits(recipe)) {
+      Quantized q = quantized(r, {}, {.rows = 1, .cols = 0}, {});
+      q.codes.resize(code_bytes(r, {.rows = 1, .cols = x.size()}));
+      const Randomness random{.seed = 3, .stream = 5, .first_element = 17};
+      quantize<Source>(r, {}, {.rows = 1, .cols = x.size()}, x, random, q.codes, {});
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const RandomBits bits{.word = random_word(3, 5, 17 + i), .count = 32};
+        ASSERT_EQ(q.code(i), encode(r.element.entry().format, r.policy, x[i], bits)) << r.name << ' ' << x[i];
+      }
+    }
+  }
+}
+
+TEST(Numbers, OfFp64AreRoundedOnce) {
+  std::vector<double> x;
+  for (uint64_t i = 0; i < 1000; ++i) x.push_back(bit_cast<double>(random_bits64(1, 0, i)));
+  for (uint64_t i = 0; i < 1000; ++i) x.push_back(normal(1, 1, i));
+  expect_numbers_by_definition(x);
+}
+
+TEST(Numbers, ThatAreIntegersAreRoundedOnce) {
+  std::vector<int64_t> x{INT64_MIN, INT64_MAX, 0, -1, (int64_t{1} << 24) + (1 << 16) + 1};
+  for (uint64_t i = 0; i < 1000; ++i) x.push_back(int64_t(random_bits64(1, 2, i)) >> i % 64);
+  expect_numbers_by_definition(x);
+  expect_numbers_by_definition(std::vector<uint64_t>{0, 1, UINT64_MAX, uint64_t{1} << 63});
+}
+
+float larger(float amax, std::span<const float> x, AmaxNan nan) {
+  for (const float value : x) amax = larger_magnitude(nan, amax, value);
+  return amax;
+}
+
+TEST(LargestMagnitude, IsTheSameInEveryOrderAndDivision) {
+  std::vector<float> x = special_blocks();
+  for (const AmaxNan nan : {AmaxNan::ignored, AmaxNan::propagates}) {
+    Recipe recipe = recipe_named("fp8/te");
+    recipe.amax_nan = nan;
+    const float whole = larger(0, x, nan);
+    EXPECT_TRUE(std::isnan(whole) == (nan == AmaxNan::propagates));
+    for (const std::size_t cut : {0u, 1u, 17u, 4097u}) {
+      const float begin = largest_magnitude(recipe, 0, std::span(x).first(cut));
+      const float all = largest_magnitude(recipe, begin, std::span(x).subspan(cut));
+      EXPECT_TRUE(all == whole || (std::isnan(all) && std::isnan(whole))) << cut;
+    }
+    std::ranges::reverse(x);
+  }
+}
+
+TEST(LargestMagnitude, OfNothingIsZero) { EXPECT_EQ(largest_magnitude(recipe_named("nvfp4/te"), 0, {}), 0); }
+
+TEST(Refusal, NamesTheTypeThatABlockRecipeDoesNotTake) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
+    EXPECT_EQ(refusal(recipe_named("nvfp4/te"), dtype), "");
+  EXPECT_NE(refusal(recipe_named("nvfp4/te"), Dtype::f64).find("nvfp4/te takes F32, F16 or BF16, not F64"),
+            std::string::npos);
+  EXPECT_NE(refusal(recipe_named("fp8/te"), Dtype::i32).find("fp8/te takes F32, F16 or BF16, not I32"),
+            std::string::npos);
+  EXPECT_EQ(refusal(recipe_named("bf16"), Dtype::f64), "");
+}
+
+struct RefusedShape {
+  const Recipe* recipe;
+  Matrix shape;
+  std::string_view reason;
+};
+
+TEST(Refusal, NamesTheRowsThatAreNotWholeBlocks) {
+  for (const auto& [recipe, shape, reason] : {
+           RefusedShape{&recipe_named("nvfp4/te"), {4, 24}, "rows of 24 are not a multiple of 16"},
+           RefusedShape{&recipe_named("nvfp4/te-2d"), {24, 16}, "24 rows are not a multiple of 16"},
+           RefusedShape{&recipe_named("nvfp4/ms-eden"), {1, 64}, "rows of 64 are not a multiple of 128"},
+       })
+    EXPECT_NE(refusal(*recipe, shape).find(reason), std::string::npos) << refusal(*recipe, shape);
+}
+
+TEST(Refusal, NamesRowsOfHalfABytesMultiple) {
+  Recipe recipe = recipe_named("nvfp4/te");
+  recipe.edge = Edge::partial;
+  EXPECT_EQ(refusal(recipe, Matrix{3, 15}), "rows of 15 codes of 4 bits are not whole bytes");
 }
 
 bool same(float p, float q) {
