@@ -190,7 +190,7 @@ class QuantizedFile {
   // A byte that the scale format does not fill (bit 7 of UE4M3) is a fault of the file, not a scale. Padding may hold
   // anything.
   void check_scales(const Recipe& recipe, const Tensor& stored, std::span<const std::byte> linear) const {
-    const uint32_t unused = 0xff & ~recipe.scale.entry().format.code_mask();
+    const uint32_t unused = 0xff & ~recipe.scale.format().code_mask();
     const bool as_stored = std::ranges::equal(stored.bytes, linear);
     for (std::size_t i = 0; i < linear.size(); ++i) {
       if (!(uint32_t(linear[i]) & unused)) continue;

@@ -16,7 +16,7 @@ std::string_view outer_text(const Recipe& recipe) { return has_outer_scale(recip
 
 // Bits that one element takes, with its share of the block's scale; of a whole row that share is none.
 double bits_per_element(const Recipe& recipe) {
-  const double element = recipe.element.entry().format.bits();
+  const double element = recipe.element.format().bits();
   const int elements = recipe.block.rows * recipe.block.cols;
   return has_scale(recipe) && elements > 0 ? element + double(recipe.scale.entry().storage_bits) / elements : element;
 }

@@ -43,7 +43,7 @@ uint32_t code_of_scale(const Recipe& r, std::span<const std::byte> scales) {
 void walk_scale(Walk& walk, std::span<const std::byte> scales) {
   const Recipe& r = walk.recipe;
   const uint32_t code = code_of_scale(r, scales);
-  walk.stored = decode(r.scale.entry().format, code);
+  walk.stored = decode(r.scale.format(), code);
   walk.scale = block_scale(r, walk.tensor, walk.block, r.unrounded);
   if (!has_choice(r)) return;
   const BlockScale other = block_scale(r, walk.tensor, walk.block, r.choice.alternative);
@@ -135,7 +135,7 @@ std::string note_of(const Format& f, const Element& element) {
 std::string shown(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.6g}", x); }
 
 Facts element_facts(const Walk& walk, std::size_t position) {
-  const Format& f = walk.recipe.element.entry().format;
+  const Format& f = walk.recipe.element.format();
   const Element& element = walk.elements[position];
   const double error = double(element.decoded) - double(element.x);
   Facts facts{{"i", int(position)}, number_fact("x", element.x)};

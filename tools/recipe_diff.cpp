@@ -57,7 +57,7 @@ Result result_of(const Recipe& r, const Matrix& shape, std::span<const float> x,
     result.codes.push_back(simd::load_at({.bits = r.element.entry().storage_bits}, codes.data(), i));
   for (uint64_t i = 0; i < scale_grid(r, shape).elements(); ++i) {
     result.scales.push_back(simd::load_at({.bits = r.scale.entry().storage_bits}, scales.data(), i));
-    result.scale_values.push_back(decode(r.scale.entry().format, result.scales.back()));
+    result.scale_values.push_back(decode(r.scale.format(), result.scales.back()));
   }
   return result;
 }
@@ -130,7 +130,7 @@ std::optional<Example> find_example(const Recipe& p, const Recipe& q, Sought sou
 std::string scales_text(const Recipe& r, const Result& result) {
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(result.scales.size(), 8); ++i)
-    text += fmt::format("{}{} ({})", i ? ", " : "", code_text(r.scale.entry().format, result.scales[i]),
+    text += fmt::format("{}{} ({})", i ? ", " : "", code_text(r.scale.format(), result.scales[i]),
                         decimal(result.scale_values[i]));
   return result.scales.empty() ? "none" : text;
 }
@@ -142,9 +142,9 @@ std::vector<Facts> differing_elements(const Recipe& p, const Recipe& q, const Ex
     if (!codes && same(e.first.values[i], e.second.values[i])) continue;
     rows.push_back({{"i", int(i)},
                     {"x", Json(double(e.x[i])), decimal(e.x[i])},
-                    {"first_code", e.first.codes[i], code_text(p.element.entry().format, e.first.codes[i])},
+                    {"first_code", e.first.codes[i], code_text(p.element.format(), e.first.codes[i])},
                     {"first_value", Json(double(e.first.values[i])), decimal(e.first.values[i])},
-                    {"second_code", e.second.codes[i], code_text(q.element.entry().format, e.second.codes[i])},
+                    {"second_code", e.second.codes[i], code_text(q.element.format(), e.second.codes[i])},
                     {"second_value", Json(double(e.second.values[i])), decimal(e.second.values[i])}});
   }
   return rows;

@@ -83,9 +83,9 @@ uint64_t cluster_size(const Recipe& recipe, const Matrix& shape) {
 }
 
 ErrorSums::ErrorSums(const Recipe& recipe, ErrorDetail detail) : recipe_(&recipe), detail_(detail) {
-  codes_.resize(codes_of(recipe.element.entry().format));
+  codes_.resize(codes_of(recipe.element.format()));
   if (!has_scale(recipe)) return;
-  if (recipe.scale.entry().format.bits() <= 16) scales_.resize(codes_of(recipe.scale.entry().format));
+  if (recipe.scale.format().bits() <= 16) scales_.resize(codes_of(recipe.scale.format()));
   crests_.resize(kCrestBins);
 }
 
@@ -142,7 +142,7 @@ void ErrorSums::add_blocks(const TensorScale& tensor, const Matrix& shape, std::
 
 // The largest magnitude that a code stands for under a block's scale.
 double ErrorSums::largest_value(const TensorScale& tensor, float scale) const {
-  return magnitude(decode_element(*recipe_, tensor, scale, recipe_->element.entry().format.max_code()));
+  return magnitude(decode_element(*recipe_, tensor, scale, recipe_->element.format().max_code()));
 }
 
 template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const float>, const Randomness&);
@@ -162,7 +162,7 @@ void ErrorSums::count_codes(std::span<const std::byte> codes, uint64_t elements)
 
 void ErrorSums::count_scale(uint32_t code) {
   if (!scales_.empty()) ++scales_[code];
-  const float value = decode(recipe_->scale.entry().format, code);
+  const float value = decode(recipe_->scale.format(), code);
   scale_min_ = std::fmin(scale_min_, value);
   scale_max_ = std::fmax(scale_max_, value);
 }
@@ -314,7 +314,7 @@ void ErrorSums::add_scale_figures(Json& figures) const {
     figures["scale_max"] = scale_max_;
   }
   if (scales_.empty()) return;
-  const Format scale = recipe_->scale.entry().format;
+  const Format scale = recipe_->scale.format();
   const uint64_t blocks = total_of(scales_);
   uint64_t subnormal = 0, nan = 0;
   for (uint32_t code = 0; code < scales_.size(); ++code) {
@@ -336,7 +336,7 @@ void ErrorSums::add_crest_figures(Json& figures) const {
 }
 
 void ErrorSums::add_code_figures(Json& figures) const {
-  const Format element = recipe_->element.entry().format;
+  const Format element = recipe_->element.format();
   const double total = double(elements_);
   double entropy = elements_ == 0 ? kNaN : 0;
   uint64_t used = 0;

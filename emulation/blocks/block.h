@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "emulation/blocks/recipe.h"
 #include "formats/codec.h"
@@ -20,7 +19,7 @@ HOST_DEVICE constexpr float magnitude(float x) { return bit_cast<float>(bit_cast
 // NaN where every element is: block_statistics().
 HOST_DEVICE constexpr float larger_magnitude(AmaxNan nan, float amax, float x) {
   const float m = magnitude(x);
-  if (nan == AmaxNan::propagates && (m != m || amax != amax)) return std::numeric_limits<float>::quiet_NaN();
+  if (nan == AmaxNan::propagates && (m != m || amax != amax)) return detail::quiet_nan();
   return m > amax ? m : amax;
 }
 
@@ -46,7 +45,7 @@ HOST_DEVICE constexpr BlockStatistics block_statistics(const Recipe& r, const fl
     }
   }
   const bool all = nans == rows * cols && nans > 0;
-  if (r.amax_nan == AmaxNan::propagates_from_all && all) s.amax = std::numeric_limits<float>::quiet_NaN();
+  if (r.amax_nan == AmaxNan::propagates_from_all && all) s.amax = detail::quiet_nan();
   return s;
 }
 
@@ -92,7 +91,7 @@ HOST_DEVICE constexpr BlockScale block_scale(const Recipe& r, const TensorScale&
   values[Symbol::squares] = block.squares;
   BlockScale scale;
   scale.unrounded = values[Symbol::d] = evaluate(unrounded, values);
-  const Format& format = r.scale.entry().format;
+  const Format& format = r.scale.format();
   scale.code = encode(format, r.scale_policy, scale.unrounded);
   scale.value = values[Symbol::s] = decode(format, scale.code);
   scale.factor = evaluate(r.factor, values);
@@ -110,13 +109,13 @@ HOST_DEVICE constexpr float scaled_element(const Recipe& r, const TensorScale& t
 
 HOST_DEVICE constexpr uint32_t encode_element(const Recipe& r, const TensorScale& tensor, const BlockScale& scale,
                                               float x, RandomBits random = {}) {
-  return encode(r.element.entry().format, r.policy, scaled_element(r, tensor, scale.factor, x), random);
+  return encode(r.element.format(), r.policy, scaled_element(r, tensor, scale.factor, x), random);
 }
 
 // What a code stands for under its block's scale, `scale` being the value of the scale's code.
 HOST_DEVICE constexpr float decode_element(const Recipe& r, const TensorScale& tensor, float scale, uint32_t code) {
   Values values = values_of(tensor);
-  values[Symbol::c] = decode(r.element.entry().format, code);
+  values[Symbol::c] = decode(r.element.format(), code);
   values[Symbol::s] = scale;
   return r.value.empty() ? values[Symbol::c] : evaluate(r.value, values);
 }

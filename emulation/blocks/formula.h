@@ -43,10 +43,10 @@ static_assert(kSymbols.size() == std::size_t(Symbol::v) + 1);
 
 // The values of the symbols, by their position.
 struct Values {
-  std::array<float, kSymbols.size()> of{};
+  float of[kSymbols.size()]{};  // no std::array: device code cannot call its members
 
-  HOST_DEVICE constexpr float& operator[](Symbol symbol) { return of.begin()[int(symbol)]; }
-  HOST_DEVICE constexpr float operator[](Symbol symbol) const { return of.begin()[int(symbol)]; }
+  HOST_DEVICE constexpr float& operator[](Symbol symbol) { return of[int(symbol)]; }
+  HOST_DEVICE constexpr float operator[](Symbol symbol) const { return of[int(symbol)]; }
 };
 
 enum class Op : uint8_t {
@@ -139,7 +139,9 @@ inline constexpr auto kOperators = std::to_array<OperatorEntry>({
 
 namespace detail {
 
+// Not std::numeric_limits, whose members device code cannot call.
 HOST_DEVICE constexpr float quiet_nan() { return bit_cast<float>(0x7fc0'0000u); }
+HOST_DEVICE constexpr float infinity() { return bit_cast<float>(0x7f80'0000u); }
 
 HOST_DEVICE constexpr float exponent_field(float x, uint32_t added) {
   const uint32_t bits = bit_cast<uint32_t>(x) & 0x7fff'ffff;
@@ -150,7 +152,7 @@ HOST_DEVICE constexpr float exponent_field(float x, uint32_t added) {
 HOST_DEVICE constexpr float exp2_whole(float n) {
   if (n != n) return quiet_nan();
   if (n < -149) return 0;
-  if (n > 127) return std::numeric_limits<float>::infinity();
+  if (n > 127) return infinity();
   return float(int(n)) == n ? power_of_two(int(n)) : quiet_nan();
 }
 
@@ -163,8 +165,8 @@ HOST_DEVICE constexpr float floor_whole(float x) {
 // Within an ulp of FP64 before the rounding to FP32.
 HOST_DEVICE constexpr float log2_of(float x) {
   constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  if (!(x > 0)) return x == 0 ? -std::numeric_limits<float>::infinity() : quiet_nan();
-  if (x == std::numeric_limits<float>::infinity()) return x;
+  if (!(x > 0)) return x == 0 ? -infinity() : quiet_nan();
+  if (x == infinity()) return x;
   const uint32_t bits = bit_cast<uint32_t>(x);
   if ((bits & 0x007f'ffff) == 0) return float(int(bits >> 23) - 127);  // exact
   return float(portable_log(double(x)) / kLn2);
@@ -232,8 +234,9 @@ constexpr int arguments_of(Op op) {
 
 struct Step {
   Op op;
-  Symbol symbol;   // of Op::symbol
-  float constant;  // of Op::constant
+  Symbol symbol;      // of Op::symbol
+  uint8_t arguments;  // arguments_of(op)
+  float constant;     // of Op::constant
 };
 
 class Formula {
@@ -317,7 +320,7 @@ class FormulaParser {
     choice();
     expect(":");
     choice();
-    emit({.op = Op::choose, .symbol = {}, .constant = 0});
+    emit(Op::choose, {}, 0);
   }
 
   constexpr const OperatorEntry* next_operator(int binding) {
@@ -331,7 +334,7 @@ class FormulaParser {
     operation(binding + 1);
     while (const OperatorEntry* found = next_operator(binding)) {
       operation(binding + 1);
-      emit({.op = found->op, .symbol = {}, .constant = 0});
+      emit(found->op, {}, 0);
     }
   }
 
@@ -343,9 +346,9 @@ class FormulaParser {
     }
     if (take("-")) {
       operand();
-      return emit({.op = Op::negate, .symbol = {}, .constant = 0});
+      return emit(Op::negate, {}, 0);
     }
-    if (is_digit(next)) return emit({.op = Op::constant, .symbol = {}, .constant = number()});
+    if (is_digit(next)) return emit(Op::constant, {}, number());
     name();
   }
 
@@ -357,9 +360,9 @@ class FormulaParser {
     while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
     for (const ConstantEntry& row : kConstants)
-      if (row.name == word) return emit({.op = Op::constant, .symbol = {}, .constant = row.value});
+      if (row.name == word) return emit(Op::constant, {}, row.value);
     for (std::size_t i = 0; i < kSymbols.size(); ++i)
-      if (kSymbols[i].name == word) return emit({.op = Op::symbol, .symbol = Symbol(i), .constant = 0});
+      if (kSymbols[i].name == word) return emit(Op::symbol, Symbol(i), 0);
     for (const FunctionEntry& row : kFunctions)
       if (row.name == word) return call(row);
     at_ = begin;
@@ -374,7 +377,7 @@ class FormulaParser {
       choice();
     }
     expect(")");
-    emit({.op = row.op, .symbol = {}, .constant = 0});
+    emit(row.op, {}, 0);
   }
 
   // Digits with a point and a decimal exponent, or 0x digits with a binary one. At most 15 digits and powers up to
@@ -429,8 +432,9 @@ class FormulaParser {
   }
 
   // Adds a step; one on constants only is done now.
-  constexpr void emit(Step step) {
-    const int arguments = arguments_of(step.op);
+  constexpr void emit(Op op, Symbol symbol, float constant) {
+    const int arguments = arguments_of(op);
+    const Step step{.op = op, .symbol = symbol, .arguments = uint8_t(arguments), .constant = constant};
     depth_ += 1 - arguments;
     if (formula_.size_ == Formula::kMaxSteps || depth_ > Formula::kMaxDepth) fail("the formula is too long");
     Step* const top = formula_.steps_ + formula_.size_;
@@ -444,7 +448,7 @@ class FormulaParser {
     float operands[3]{};
     for (int i = 0; i < arguments; ++i) operands[i] = top[i - arguments].constant;
     top[-arguments] = {
-        .op = Op::constant, .symbol = {}, .constant = apply(step.op, operands[0], operands[1], operands[2])};
+        .op = Op::constant, .symbol = {}, .arguments = 0, .constant = apply(op, operands[0], operands[1], operands[2])};
     formula_.size_ -= arguments - 1;
   }
 
@@ -469,7 +473,7 @@ HOST_DEVICE constexpr float evaluate(const Formula& formula, const Values& value
     } else if (step.op == Op::symbol) {
       stack[depth++] = values[step.symbol];
     } else {
-      depth -= arguments_of(step.op);
+      depth -= step.arguments;
       stack[depth] = apply(step.op, stack[depth], stack[depth + 1], stack[depth + 2]);
       ++depth;
     }

@@ -32,7 +32,7 @@ void evaluate_slice(const Formula& formula, const Columns& columns, std::size_t 
   std::size_t depth = 0;
   for (int i = 0; i < formula.size(); ++i) {
     const Step& step = formula[i];
-    const int arguments = arguments_of(step.op);
+    const int arguments = step.arguments;
     depth -= std::size_t(arguments);
     float* const result = buffers[depth].data();
     const float* const array = step.op == Op::symbol ? columns.arrays[std::size_t(step.symbol)] : nullptr;

@@ -78,7 +78,7 @@ class Elementwise {
       for (uint64_t col = block_col * width(); col < block_col * width() + cols_of(block_col); ++col) {
         Values values = values_of(tensor_);
         values[Symbol::x] = x_[row * shape_.cols + col];
-        values[Symbol::c] = decode(r_.element.entry().format, encode_at(scale, row, col));
+        values[Symbol::c] = decode(r_.element.format(), encode_at(scale, row, col));
         values[Symbol::s] = scale.value;
         values[Symbol::m] = scale.factor;
         values[Symbol::v] = evaluate(r_.choice.estimate, values);
@@ -94,7 +94,7 @@ class Elementwise {
       std::vector<float> y, c;
       for (std::size_t i = first; i < first + group; ++i) {
         y.push_back(scaled_element(r_, tensor_, scales_[i / width()].factor, x_[i]));
-        c.push_back(decode(r_.element.entry().format, codes_[i]));
+        c.push_back(decode(r_.element.format(), codes_[i]));
       }
       const float factor = correction_factor(y.data(), c.data(), group);
       for (std::size_t block = first / width(); block < first / width() + blocks; ++block) correct(block, factor);
@@ -106,7 +106,7 @@ class Elementwise {
     values[Symbol::s] = scales_[block].value;
     values[Symbol::v] = factor;
     const uint32_t word = random_word(random_.seed, random_.scale_stream, random_.first_block + block);
-    scales_[block].code = encode(r_.scale.entry().format, r_.correction.policy, evaluate(r_.correction.scale, values),
+    scales_[block].code = encode(r_.scale.format(), r_.correction.policy, evaluate(r_.correction.scale, values),
                                  {.word = word, .count = 32});
   }
 

@@ -13,16 +13,18 @@ namespace halfulp {
 // A format of the catalog, by name in a row; none where the name is empty.
 class FormatName {
  public:
-  consteval FormatName(const char* name) : id_(std::string_view(name).empty() ? -1 : format_id(name)) {}
-  constexpr explicit FormatName(int id) : id_(id) {}
+  consteval FormatName(const char* name) : FormatName(std::string_view(name).empty() ? -1 : format_id(name)) {}
+  constexpr explicit FormatName(int id) : id_(id), format_(id < 0 ? Format{} : kFormats[std::size_t(id)].format) {}
 
   constexpr bool empty() const { return id_ < 0; }
   constexpr std::string_view name() const { return empty() ? std::string_view() : entry().name; }
-  HOST_DEVICE constexpr const FormatEntry& entry() const { return kFormats.begin()[id_]; }
+  constexpr const FormatEntry& entry() const { return kFormats[std::size_t(id_)]; }
+  HOST_DEVICE constexpr const Format& format() const { return format_; }
   friend constexpr bool operator==(const FormatName&, const FormatName&) = default;
 
  private:
   int id_;
+  Format format_;
 };
 
 // Rows and columns of the elements that share a scale; columns lie along the axis that is quantized.

@@ -164,7 +164,7 @@ TEST(Report, B28_AZeroBlockIsZerosUnderEveryRecipe) {
     const Quantized q = zeros(recipe, 1);
     EXPECT_TRUE(all_zero(q.values())) << recipe.name;
     for (std::size_t i = 0; i < q.shape.elements(); ++i)
-      ASSERT_EQ(decode(recipe.element.entry().format, q.code(i)), 0) << recipe.name;
+      ASSERT_EQ(decode(recipe.element.format(), q.code(i)), 0) << recipe.name;
   }
 }
 

@@ -145,7 +145,7 @@ uint32_t code_at(const Recipe& recipe, std::span<const std::byte> codes, std::si
 
 // A NaN scale leaves 4- and 6-bit codes to the machine.
 bool is_compared(const Answer& a, std::size_t i) {
-  if (!has_scale(a.recipe) || a.recipe.element.entry().format.has_nan()) return true;
+  if (!has_scale(a.recipe) || a.recipe.element.format().has_nan()) return true;
   const Matrix grid = scale_grid(a.recipe, a.shape);
   const uint64_t block =
       i / a.shape.cols / uint64_t(a.recipe.block.rows) * grid.cols + i % a.shape.cols / block_cols(a.recipe, a.shape);
@@ -160,7 +160,7 @@ TEST_P(Publisher, HasTheseCodes) {
     ASSERT_TRUE(recipe) << recipe_;
     const std::vector<float> x = floats_of(input);
     const Answer a = ours(*recipe, input);
-    const Format format = recipe->element.entry().format;
+    const Format format = recipe->element.format();
     for (std::size_t i = 0; i < x.size(); ++i) {
       const uint32_t expected = code_at(*recipe, theirs->bytes, i), got = code_at(*recipe, a.codes, i);
       if (!is_compared(a, i) || (std::isnan(x[i]) && !format.has_nan())) continue;

@@ -36,7 +36,7 @@ struct Quantized {
                                                    : load_code<32>(scales.data(), block);
   }
 
-  float scale_value(std::size_t block) const { return decode(recipe->scale.entry().format, scale(block)); }
+  float scale_value(std::size_t block) const { return decode(recipe->scale.format(), scale(block)); }
 
   std::vector<float> values() const {
     std::vector<float> y(shape.elements());
