@@ -58,17 +58,29 @@ void rotate(const Hadamard& h, const Panel& panel, std::span<float> elements) {
   hadamard(h, panel.shape.cols, x, elements);
 }
 
-Panels::Panels(const Recipe& recipe, const Matrix& shape, uint64_t group) : shape_(shape), rows_(1), cols_(shape.cols) {
-  const uint64_t height = uint64_t(recipe.block.rows);
+TensorLayout layout_along(const std::vector<uint64_t>& shape, int axis) {
+  TensorLayout layout{.code_shape = shape, .axis = axis, .source = {1, 1, 1}, .padded = {1, 1, 1}, .codes = {1, 1, 1}};
+  if (!shape.empty()) layout.source = view_along(shape, std::size_t(axis + int(shape.size())));
+  layout.padded = layout.codes = layout.source;
+  return layout;
+}
+
+Panels::Panels(const Recipe& recipe, const MatrixView& view, uint64_t group)
+    : shape_(view.shape()), rows_(1), cols_(view.along) {
+  constexpr uint64_t kSideBySide = 256;
+  const uint64_t height = uint64_t(recipe.block.rows), cols = std::max<uint64_t>(view.along, 1);
   const uint64_t unit =
-      std::lcm(std::lcm(block_cols(recipe, shape), uint64_t(std::max(recipe.correction.group, 1))), group);
-  if (height == 1 && shape.cols > kPanelElements && unit <= kPanelElements) {
+      std::lcm(std::lcm(block_cols(recipe, shape_), uint64_t(std::max(recipe.correction.group, 1))), group);
+  if (view.inner > 1) {
+    rows_ = rounded(std::max(kSideBySide, kPanelElements / cols), std::lcm(height, kSideBySide));
+    if (cols > unit) cols_ = std::min(cols_, std::max(kPanelElements / rows_ / unit, uint64_t{1}) * unit);
+  } else if (height == 1 && cols > kPanelElements && unit <= kPanelElements) {
     cols_ = kPanelElements / unit * unit;
-  } else if (shape.cols > 0) {
-    rows_ = std::max(kPanelElements / shape.cols / height, uint64_t{1}) * height;
+  } else {
+    rows_ = std::max(kPanelElements / cols / height, uint64_t{1}) * height;
   }
-  row_panels_ = shape.elements() == 0 ? 0 : divided(shape.rows, rows_);
-  col_panels_ = shape.elements() == 0 ? 0 : divided(shape.cols, cols_);
+  row_panels_ = shape_.elements() == 0 ? 0 : divided(shape_.rows, rows_);
+  col_panels_ = shape_.elements() == 0 ? 0 : divided(shape_.cols, cols_);
 }
 
 Panel Panels::operator[](uint64_t number) const {

@@ -53,6 +53,9 @@ struct TensorLayout {
 TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& shape, int axis,
                            Padding padding = Padding::none, CodeOrder order = CodeOrder::as_tensor);
 
+// The tensor along an axis whatever the recipe: for what is done to rows before they are quantized.
+TensorLayout layout_along(const std::vector<uint64_t>& shape, int axis);
+
 // Rows and columns of a matrix, from element (first_row, first_col) on.
 struct Panel {
   uint64_t first_row;
@@ -60,11 +63,12 @@ struct Panel {
   Matrix shape;
 };
 
-// How a matrix is divided: panels of whole block rows, or of whole blocks of one row where rows are long.
+// How a matrix is divided: panels of whole rows of blocks, or of whole blocks of one row where rows are long. Where the
+// axis is not the tensor's last, panels are as high as makes what lies side by side in the tensor worth reading.
 class Panels {
  public:
   // Rows are divided at multiples of `group`, as well as of blocks.
-  Panels(const Recipe& recipe, const Matrix& shape, uint64_t group = 1);
+  Panels(const Recipe& recipe, const MatrixView& view, uint64_t group = 1);
   uint64_t count() const { return row_panels_ * col_panels_; }
   Panel operator[](uint64_t number) const;
 
@@ -123,7 +127,7 @@ void rotate(const Hadamard& hadamard, const Panel& panel, std::span<float> eleme
 template <class Source, class Fn>
 void for_each_panel(const Recipe& recipe, const Tensor& tensor, const TensorLayout& layout, const Rotation& rotation,
                     int threads, Fn&& fn) {
-  const Panels panels(recipe, layout.padded.shape(), rotation ? uint64_t(rotation->size) : 1);
+  const Panels panels(recipe, layout.padded, rotation ? uint64_t(rotation->size) : 1);
   const uint64_t bits = uint64_t(row(tensor.dtype).bits);
   parallel_for(panels.count(), threads, [&](std::size_t number) {
     const Panel panel = panels[number];

@@ -122,6 +122,8 @@ class QuantizedFile {
 
   Nibbles nibbles(const Recipe& r) const {
     if (!metadata_.contains(kNibblesKey)) return {.order = NibbleOrder::even_low};
+    if (r.element.entry().storage_bits != 4 || r.block.cols == Extent::kWhole)
+      fail("", fmt::format("metadata '{}' is for codes of 4 bits in blocks, not recipe {}", kNibblesKey, r.name));
     for (const NibbleOrderEntry& row : kNibbleOrders)
       if (row.name == value(kNibblesKey)) return {.order = row.order, .block = uint64_t(r.block.cols)};
     fail("", fmt::format("metadata '{}' is '{}', which is no order", kNibblesKey, value(kNibblesKey)));
@@ -218,7 +220,7 @@ class QuantizedFile {
 void dequantize_tensor(const Source& source, int threads, const Sink& sink, Progress& progress) {
   const Recipe& recipe = *source.recipe;
   const TensorLayout& layout = source.layout;
-  const Panels panels(recipe, layout.padded.shape());
+  const Panels panels(recipe, layout.padded);
   const int bits = recipe.element.entry().storage_bits;
   parallel_for(panels.count(), threads, [&](std::size_t number) {
     const Panel panel = panels[number];
@@ -233,7 +235,7 @@ void dequantize_tensor(const Source& source, int threads, const Sink& sink, Prog
                       recipe.scale.entry().storage_bits, source.scales);
     dequantize(recipe, source.scale, panel.shape, codes, scales, y);
     place_values(layout, panel, y, sink);
-    if (layout.codes.inner == 1) {
+    if (layout.padded.inner == 1) {
       const uint64_t first = panel.first_row * layout.codes.along + panel.first_col;
       source.codes.release(packed_bytes(bits, first), packed_bytes(bits, first + y.size()));
     }

@@ -82,10 +82,6 @@ Json describe(const Tensor& tensor, const Recipe& recipe) {
           {"recipe", std::string(recipe.name)}};
 }
 
-std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
-  return refusal(recipe, tensor, reading_of(arguments, recipe, tensor));
-}
-
 uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors,
               const std::vector<const Recipe*>& recipes) {
   uint64_t elements = 0;

@@ -60,7 +60,9 @@ void explain_values(const Arguments& arguments) {
 
 // Elements that are explained together; `given` where the recipe takes any number.
 std::size_t elements_of_block(const Recipe& recipe, std::size_t given) {
-  if (!has_scale(recipe) || recipe.block.cols == Extent::kWhole) return given;
+  const std::size_t rows = std::size_t(recipe.block.rows);
+  if (!has_scale(recipe)) return given;
+  if (recipe.block.cols == Extent::kWhole) return std::max<std::size_t>((given + rows - 1) / rows, 1) * rows;
   return std::size_t(std::max(recipe.block.cols, recipe.correction.group)) * std::size_t(recipe.block.rows);
 }
 
@@ -94,7 +96,10 @@ Block block_of_tensor(const Arguments& arguments, const Recipe& recipe) {
     reason = fmt::format("{} elements: a recipe is explained for floats of up to 32 bits", row(tensor.dtype).name);
   if (!reason.empty()) throw InputError(where(tensor), reason);
   const MatrixView& view = reading.layout.source;
-  const uint64_t cols = has_scale(recipe) ? elements_of_block(recipe, view.along) / uint64_t(recipe.block.rows) : 1;
+  const uint64_t cols = !has_scale(recipe) ? 1
+                        : recipe.block.cols == Extent::kWhole
+                            ? view.along
+                            : uint64_t(std::max(recipe.block.cols, recipe.correction.group));
   const uint64_t rows = uint64_t(recipe.block.rows), per_row = std::max<uint64_t>(view.along / cols, 1);
   const uint64_t blocks = view.outer / rows * (view.along / cols);
   if (blocks == 0) throw InputError(where(tensor), "has no whole block");

@@ -98,13 +98,18 @@ int passes(const Arguments& arguments, const Recipe& recipe) {
 
 namespace {
 
-// --axis for a tensor of this shape, from the end.
-int axis_of(const Arguments& arguments, std::span<const uint64_t> shape) {
-  const int rank = int(std::max<std::size_t>(shape.size(), 1));
+int rank_of(const Tensor& tensor) { return int(std::max<std::size_t>(tensor.shape.size(), 1)); }
+
+// --axis from the end. Requires that the tensor has it.
+int axis_of(const Arguments& arguments, const Tensor& tensor) {
+  const int axis = int(arguments.integer("--axis", -100, 100));
+  return axis < 0 ? axis : axis - rank_of(tensor);
+}
+
+std::string axis_refusal(const Arguments& arguments, const Tensor& tensor) {
   const int64_t axis = arguments.integer("--axis", -100, 100);
-  if (axis < -rank || axis >= rank)
-    throw UsageError(fmt::format("--axis: a tensor of shape {} has no dimension {}", shape_text(shape), axis));
-  return int(axis < 0 ? axis : axis - rank);
+  if (axis >= -rank_of(tensor) && axis < rank_of(tensor)) return "";
+  return fmt::format("shape {} has no dimension {}, which --axis names", shape_text(tensor.shape), axis);
 }
 
 Rotation rotation_of(const Arguments& arguments) {
@@ -123,7 +128,11 @@ Rotation rotation_of(const Arguments& arguments) {
     if (!arguments.has("--seed")) throw UsageError("--signs seeded: --seed is needed");
     h.seed = arguments.unsigned_integer("--seed", 0, ~uint64_t{0});
   }
-  check_hadamard(h, uint64_t(h.size));
+  try {
+    check_hadamard(h, uint64_t(h.size));
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--hadamard, --signs: {}", error.what()));
+  }
   return h;
 }
 
@@ -134,9 +143,18 @@ Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tenso
   const bool last = arguments.lists("--transpose") && arguments.flag("--transpose");
   if (last && !has_scale(recipe))
     throw UsageError(fmt::format("--transpose is along blocks, and recipe {} has none", recipe.name));
-  return {.layout = tensor_layout(recipe, tensor.shape, axis_of(arguments, tensor.shape), padding,
-                                  last ? CodeOrder::axis_last : CodeOrder::as_tensor),
-          .rotation = rotation_of(arguments)};
+  const Rotation rotation = rotation_of(arguments);
+  const int axis = axis_of(arguments, tensor);
+  if (rotation && !has_scale(recipe)) return {.layout = layout_along(tensor.shape, axis), .rotation = rotation};
+  return {
+      .layout = tensor_layout(recipe, tensor.shape, axis, padding, last ? CodeOrder::axis_last : CodeOrder::as_tensor),
+      .rotation = rotation};
+}
+
+std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
+  if (std::string reason = refusal(recipe, tensor.dtype); !reason.empty()) return reason;
+  if (std::string reason = axis_refusal(arguments, tensor); !reason.empty()) return reason;
+  return refusal(recipe, tensor, reading_of(arguments, recipe, tensor));
 }
 
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading) {
@@ -146,17 +164,18 @@ std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& r
   if (reading.rotation && element_kind(tensor.dtype) != ElementKind::narrow_float)
     return fmt::format("{} elements are not rotated", row(tensor.dtype).name);
   if (reading.rotation && shape.cols % uint64_t(reading.rotation->size) != 0)
-    return fmt::format("shape {}: rows of {} are not whole groups of {} of the Hadamard transform",
-                       shape_text(tensor.shape), shape.cols, reading.rotation->size);
+    return fmt::format("shape {}: rows of {} are not whole groups of --hadamard {}", shape_text(tensor.shape),
+                       shape.cols, reading.rotation->size);
   if (!has_scale(recipe)) return "";
-  if (layout.axis != -1 && recipe.block.rows > 1 && tensor.shape.size() != 2)
+  if (layout.padded.inner > 1 && recipe.block.rows > 1 && tensor.shape.size() != 2)
     return fmt::format("blocks of {} rows along another axis than the last are for matrices, not shape {}",
                        recipe.block.rows, shape_text(tensor.shape));
+  const std::string reason = refusal(recipe, shape);
+  if (!reason.empty()) return fmt::format("shape {}: {}", shape_text(tensor.shape), reason);
   if (recipe.element.entry().storage_bits == 4 && !layout.code_shape.empty() && layout.code_shape.back() % 2 != 0)
     return fmt::format("the last dimension of shape {} is odd, and two codes share a byte",
                        shape_text(layout.code_shape));
-  const std::string reason = refusal(recipe, shape);
-  return reason.empty() ? "" : fmt::format("shape {}: {}", shape_text(tensor.shape), reason);
+  return "";
 }
 
 void check_seed(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {

@@ -31,11 +31,12 @@ struct Reading {
   TensorLayout layout;
   Rotation rotation;
 };
-// Throws UsageError where the tensor has no such axis, or the options contradict each other.
+// Requires that the tensor has the axis: refusal(). Throws UsageError where the options contradict each other.
 Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor);
 
 // Why the recipe cannot take the tensor so; empty where it can.
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading);
+std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor);
 
 // The tensor's largest magnitude as the recipe takes it: --amax, else read from the tensor.
 float amax_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, const Reading& reading,

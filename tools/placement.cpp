@@ -15,6 +15,11 @@ void for_each_row_run(const MatrixView& view, const Panel& panel, Fn&& fn) {
   }
 }
 
+// Whether the panel's elements lie in the array as they do in the panel.
+bool is_contiguous(const MatrixView& view, const Panel& panel) {
+  return view.inner == 1 && (panel.shape.cols == view.along || panel.shape.rows == 1);
+}
+
 uint64_t first_element(const MatrixView& view, const Panel& panel) {
   return panel.first_row * view.along + panel.first_col;
 }
@@ -23,7 +28,13 @@ uint64_t first_element(const MatrixView& view, const Panel& panel) {
 
 void place(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> elements,
            const Sink& sink) {
-  if (view.inner == 1) return sink(packed_bytes(bits, first_element(view, panel)), elements);
+  if (is_contiguous(view, panel)) return sink(packed_bytes(bits, first_element(view, panel)), elements);
+  if (view.inner == 1) {
+    for (uint64_t row = 0; row < panel.shape.rows; ++row)
+      sink(packed_bytes(bits, view.position(panel.first_row + row, panel.first_col)),
+           elements.subspan(packed_bytes(bits, row * panel.shape.cols), packed_bytes(bits, panel.shape.cols)));
+    return;
+  }
   const simd::Storage storage{.bits = bits};
   std::vector<std::byte> run;
   for_each_row_run(view, panel, [&](uint64_t row, uint64_t rows) {
@@ -39,7 +50,7 @@ void place(const MatrixView& view, const Panel& panel, int bits, std::span<const
 
 std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bits, std::span<const std::byte> array) {
   const uint64_t size = packed_bytes(bits, panel.shape.elements());
-  if (view.inner == 1) {
+  if (is_contiguous(view, panel)) {
     const auto part = array.subspan(packed_bytes(bits, first_element(view, panel)), size);
     return {part.begin(), part.end()};
   }

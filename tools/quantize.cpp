@@ -51,8 +51,11 @@ Nibbles nibbles_of(const Arguments& arguments, const Recipe& recipe) {
   const std::string name = arguments.choice("--nibbles", {"even-low", "even-high", "split-halves"});
   for (const NibbleOrderEntry& row : kNibbleOrders) {
     if (row.name != name) continue;
-    if (row.order != NibbleOrder::even_low && recipe.element.entry().storage_bits != 4)
+    if (row.order == NibbleOrder::even_low) break;
+    if (recipe.element.entry().storage_bits != 4)
       throw UsageError(fmt::format("--nibbles: the codes of {} are no nibbles", recipe.name));
+    if (recipe.edge == Edge::partial || recipe.block.cols == Extent::kWhole)
+      throw UsageError(fmt::format("--nibbles {}: recipe {} may have blocks that are not whole", name, recipe.name));
     return {.order = row.order, .block = uint64_t(recipe.block.cols)};
   }
   return {.order = NibbleOrder::even_low};
@@ -72,11 +75,21 @@ ScaleLayout scale_layout_of(const Arguments& arguments, const Recipe& recipe) {
   return layout;
 }
 
+// A file needs a type for what is stored in more than a byte.
+void check_formats(const Recipe& recipe) {
+  for (const FormatName& format : {recipe.element, recipe.scale})
+    if (!format.empty() && format.entry().storage_bits > 8 && format.entry().dtype.empty())
+      throw UsageError(fmt::format("{} codes have no type in a safetensors file, so recipe {} cannot be stored",
+                                   format.name(), recipe.name));
+}
+
 void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
   std::set<std::string> names;
   std::set<uint64_t> streams;
   for (const Tensor& tensor : tensors) {
-    const std::string reason = refusal(job.recipe, tensor, reading_of(job.arguments, job.recipe, tensor));
+    std::string reason = refusal(job.arguments, job.recipe, tensor);
+    if (reason.find("not a multiple") != std::string::npos && !job.arguments.flag("--pad"))
+      reason += " (--pad adds zeros)";
     const char* hint = tensors.size() > 1 ? " (--include and --exclude choose tensors)" : "";
     if (!reason.empty()) throw InputError(where(tensor), reason + hint);
     if (!names.insert(tensor.name).second)
@@ -84,7 +97,9 @@ void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
                        "another input has a tensor of this name, and both would be called so in the output");
     for (const std::string& stream : {tensor.name, tensor.name + ".scales"})
       if (is_random(job.recipe) && !streams.insert(stream_of(stream)).second)
-        throw InputError(where(tensor), "the hash of its name is another's, so both would have the same random bits");
+        throw InputError(
+            where(tensor),
+            "its random bits would be another's: two streams, named T and T.scales for a tensor T, are the same");
   }
 }
 
@@ -241,6 +256,7 @@ ExitCode run(const Arguments& arguments) {
   check_amax(arguments, recipes);
   check_seed(arguments, recipes);
   const Recipe& recipe = *recipes.front();
+  check_formats(recipe);
   const Job job{.arguments = arguments,
                 .recipe = recipe,
                 .scales = scale_layout_of(arguments, recipe),

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "emulation/blocks/quantize.h"
 #include "emulation/blocks/recipe_fields.h"
 #include "emulation/simd/scalar.h"
+#include "lib/error.h"
 #include "lib/random_values.h"
 #include "tools/number_text.h"
 
@@ -36,10 +38,18 @@ std::vector<Facts> differing_fields(const Recipe& first, const Recipe& second) {
 
 // A shape that is whole blocks of both.
 Matrix common_shape(const Recipe& p, const Recipe& q) {
-  constexpr int kRow = 32;  // of a recipe whose block is the whole row, or that has none
-  const auto cols = [](const Recipe& r) { return std::max({r.block.cols, r.correction.group, 1}); };
-  const uint64_t width = uint64_t(std::max({cols(p), cols(q), has_scale(p) || has_scale(q) ? 1 : kRow}));
-  return {.rows = uint64_t(std::max(p.block.rows, q.block.rows)), .cols = width};
+  constexpr uint64_t kRow = 32;  // of a recipe whose block is the whole row, or that has none
+  constexpr uint64_t kMaxElements = uint64_t{1} << 16;
+  const auto cols = [](const Recipe& r) {
+    const bool any = !has_scale(r) || r.block.cols == Extent::kWhole;
+    return std::lcm(any ? uint64_t{1} : uint64_t(r.block.cols), uint64_t(std::max(r.correction.group, 1)));
+  };
+  const uint64_t width = std::lcm(cols(p), cols(q));
+  const Matrix shape{.rows = std::lcm(uint64_t(p.block.rows), uint64_t(q.block.rows)),
+                     .cols = width == 1 ? kRow : width};
+  if (shape.rows > kMaxElements || shape.cols > kMaxElements || shape.elements() > kMaxElements)
+    throw UsageError(fmt::format("--diff: blocks of {} and {} together are more than 2^16 elements", p.name, q.name));
+  return shape;
 }
 
 struct Result {
@@ -110,7 +120,8 @@ struct Example {
 std::optional<Example> find_example(const Recipe& p, const Recipe& q, Sought sought) {
   const Matrix shape = common_shape(p, q);
   for (const Kind& kind : kinds()) {
-    for (uint64_t t = 0; t < kind.tries; ++t) {
+    const uint64_t tries = std::min(kind.tries, std::max<uint64_t>(20, (uint64_t{1} << 19) / shape.elements()));
+    for (uint64_t t = 0; t < tries; ++t) {
       std::vector<float> x(shape.elements());
       for (uint64_t i = 0; i < x.size(); ++i) x[i] = kind.element(t, i);
       const float own = largest_magnitude(p, 0, x);
@@ -162,8 +173,7 @@ RecipeDiff diff_recipes(const Recipe& first, const Recipe& second) {
   std::optional<Example> example = find_example(first, second, Sought::bytes);
   if (!example) example = find_example(first, second, Sought::values);
   if (!example) {
-    diff.example =
-        fmt::format("None of {} blocks, special ones among them, has other codes, scales or values.", 2 * kTries);
+    diff.example = "no block was found, ordinary or special, whose codes, scales or values differ";
     return diff;
   }
   diff.example = example->words;

@@ -4,10 +4,10 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <deque>
-#include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "emulation/blocks/recipe_fields.h"
@@ -40,20 +40,35 @@ void check(const Recipe& recipe) {
   if (const std::string reason = contradiction(recipe); !reason.empty()) throw std::invalid_argument(reason);
 }
 
-// NAME+FIELD=TEXT+FIELD=TEXT. A + that no "FIELD=" follows belongs to a formula.
+// Whether FIELD=, and not FIELD==, stands at the beginning.
+bool begins_setting(std::string_view text) {
+  return std::ranges::any_of(recipe_fields(), [&](const RecipeField& f) {
+    return text.starts_with(f.name) && text.substr(f.name.size()).starts_with('=') &&
+           !text.substr(f.name.size()).starts_with("==");
+  });
+}
+
+// NAME+FIELD=TEXT+FIELD=TEXT. A + that no "FIELD=" follows belongs to a formula, but for the first.
 std::vector<std::string_view> settings_of(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
-    const bool field =
-        i < text.size() && text[i] == '+' && std::ranges::any_of(recipe_fields(), [&](const RecipeField& f) {
-          return text.substr(i + 1).starts_with(std::string(f.name) + "=");
-        });
-    if (i < text.size() && !field) continue;
+    const bool cut = i == text.size() || (text[i] == '+' && (parts.empty() || begins_setting(text.substr(i + 1))));
+    if (!cut) continue;
     parts.push_back(text.substr(begin, i - begin));
     begin = i + 1;
   }
   return parts;
+}
+
+void apply_settings(Recipe& recipe, std::span<const std::string_view> settings) {
+  std::set<std::string_view> given;
+  for (const std::string_view setting : settings) {
+    const std::size_t equals = std::min(setting.find('='), setting.size());
+    const std::string_view field = setting.substr(0, equals);
+    if (!given.insert(field).second) throw std::invalid_argument(fmt::format("{} is given twice", field));
+    set_field(recipe, field, equals == setting.size() ? "" : setting.substr(equals + 1));
+  }
 }
 
 const Recipe& composed(std::string_view text) {
@@ -63,10 +78,7 @@ const Recipe& composed(std::string_view text) {
   recipe.name = kept(text);
   recipe.summary = kept(fmt::format("{}, changed by the user", parts[0]));
   try {
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      const std::size_t equals = parts[i].find('=');
-      set_field(recipe, parts[i].substr(0, equals), parts[i].substr(equals + 1));
-    }
+    apply_settings(recipe, std::span(parts).subspan(1));
     check(recipe);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("recipe {}: {}", text, error.what()));
@@ -74,13 +86,23 @@ const Recipe& composed(std::string_view text) {
   return keep(std::string(text), recipe);
 }
 
+// A string of the table, or nothing where the key is missing.
+std::optional<std::string_view> string_at(const toml::table& table, std::string_view key) {
+  if (!table.contains(key)) return std::nullopt;
+  const auto text = table[key].value<std::string_view>();
+  if (!text) throw std::invalid_argument(fmt::format("{} is no string", key));
+  return text;
+}
+
 Recipe recipe_of_table(const toml::table& table, const std::string& where) {
   Recipe recipe = kRecipes[0];  // elements by themselves, unless the table says otherwise
-  const auto base = table["base"].value<std::string_view>();
-  if (base) recipe = named(*base);
-  recipe.name = kept(table["name"].value_or(std::string_view(where)));
-  recipe.summary = kept(table["summary"].value_or(std::string_view("stated by the user")));
-  recipe.source = kept(table["source"].value_or(std::string_view(where)));
+  if (const auto base = string_at(table, "base")) {
+    if (find_recipe(*base) < 0) throw std::invalid_argument(fmt::format("base = '{}': no recipe is called so", *base));
+    recipe = kRecipes[std::size_t(find_recipe(*base))];
+  }
+  recipe.name = kept(string_at(table, "name").value_or(where));
+  recipe.summary = kept(string_at(table, "summary").value_or("stated by the user"));
+  recipe.source = kept(string_at(table, "source").value_or(where));
   for (const auto& [key, value] : table) {
     const std::string_view name = key.str();
     if (name == "base" || name == "name" || name == "summary" || name == "source") continue;
@@ -94,7 +116,13 @@ Recipe recipe_of_table(const toml::table& table, const std::string& where) {
 
 std::string toml_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  for (const char c : text) {
+    if (uint8_t(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04x}", uint8_t(c));
+    } else {
+      out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    }
+  }
   return out + '"';
 }
 

@@ -315,7 +315,9 @@ class FormulaParser {
   }
 
   constexpr void choice() {
+    if (++nesting_ > kMaxNesting) fail("the formula is nested too deep");
     operation(1);
+    --nesting_;
     if (!take("?")) return;
     choice();
     expect(":");
@@ -345,7 +347,9 @@ class FormulaParser {
       return expect(")");
     }
     if (take("-")) {
+      if (++nesting_ > kMaxNesting) fail("the formula is nested too deep");
       operand();
+      --nesting_;
       return emit(Op::negate, {}, 0);
     }
     if (is_digit(next)) return emit(Op::constant, {}, number());
@@ -454,8 +458,10 @@ class FormulaParser {
 
   Formula& formula_;
   std::string_view text_;
+  static constexpr int kMaxNesting = 64;
   std::size_t at_ = 0;
-  int depth_ = 0;
+  int depth_ = 0;  // of the stack
+  int nesting_ = 0;
 };
 
 constexpr Formula::Formula(std::string_view text) : text_(text) {

@@ -220,7 +220,8 @@ std::string contradiction(const Recipe& r) {
     return "scale-rounding is not stochastic; s2 and s2-rounding are for that";
   if (r.random == RandomSource::te && (!has_scale(r) || r.block.cols % 4 != 0))
     return "random = te gives one word to four elements of a block, so it needs blocks of whole fours";
-  if (has_correction(r) && r.block.rows > 1) return "correction-group is for blocks of one row";
+  if (has_correction(r) && (r.block.rows > 1 || r.block.cols == Extent::kWhole))
+    return "correction-group is for blocks that are a part of one row";
   if (r.correction.group % (r.block.cols == Extent::kWhole ? 1 : r.block.cols) != 0 || r.correction.group > 512)
     return "correction-group is a multiple of the block, at most 512";
   return is_sound(r) ? ""

@@ -24,14 +24,11 @@ bool takes(const Format& format, const Policy& policy, Storage storage, const Bl
 }
 
 EncodeJob job_of(std::span<const float> x, const BlockFactors& factors, std::span<std::byte> codes) {
-  const bool none = factors.values.empty();
   return {.x = x.data(),
           .count = x.size(),
-          .factors = none ? kNoFactor : factors.values.data(),
-          .block_log2 = none ? kOneBlock : std::countr_zero(factors.block),
-          .use = none ? FactorUse::multiply : factors.use,
-          .words = nullptr,
-          .philox = {},
+          .factors = factors.values.empty() ? nullptr : factors.values.data(),
+          .block_log2 = std::countr_zero(factors.block),
+          .use = factors.use,
           .codes = codes.data()};
 }
 

@@ -8,20 +8,16 @@
 
 namespace halfulp::simd {
 
-// Element i has the factor factors[i >> block_log2].
+// Element i has the factor factors[i >> block_log2], or none has.
 struct EncodeJob {
-  const float* x;
-  std::size_t count;
-  const float* factors;
-  int block_log2;
-  FactorUse use;
-  const uint32_t* words;  // of WordOfFour
-  PhiloxWords philox;
-  std::byte* codes;
+  const float* x = nullptr;
+  std::size_t count = 0;
+  const float* factors = nullptr;
+  int block_log2 = 0;
+  FactorUse use = FactorUse::multiply;
+  const uint32_t* words = nullptr;  // of WordOfFour
+  PhiloxWords philox = {};
+  std::byte* codes = nullptr;
 };
-
-// Elements are taken as they are: all have the factor 1. A NaN's payload is not left to a multiplication by it.
-inline constexpr float kNoFactor[1] = {1};
-inline constexpr int kOneBlock = 63;
 
 }  // namespace halfulp::simd

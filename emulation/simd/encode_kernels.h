@@ -528,14 +528,15 @@ struct Strip {
   }
   std::size_t bytes_before(std::size_t elements) const { return elements * bits / 8; }
 
-  HWY_INLINE VU value(const float* x, VF factor) const {
-    const VF loaded = hn::LoadU(kFloats, x);
-    return bits_of(finish == Finish::any ? loaded : hn::Mul(loaded, factor));
+  // Element i of the job and those after it, times their factor where the job has factors.
+  HWY_INLINE VU value(const EncodeJob& job, std::size_t i) const {
+    const VF loaded = hn::LoadU(kFloats, job.x + i);
+    return bits_of(job.factors == nullptr ? loaded : hn::Mul(loaded, factor_at(job, i)));
   }
 
-  HWY_INLINE void group(const float* x, const VF (&factor)[4], const uint32_t* random_words, uint8_t* out) const {
-    const VU values[4] = {value(x, factor[0]), value(x + kLanes, factor[1]), value(x + 2 * kLanes, factor[2]),
-                          value(x + 3 * kLanes, factor[3])};
+  HWY_INLINE void group(const EncodeJob& job, std::size_t i, const uint32_t* random_words, uint8_t* out) const {
+    const VU values[4] = {value(job, i), value(job, i + kLanes), value(job, i + 2 * kLanes),
+                          value(job, i + 3 * kLanes)};
     VU random[4];
     load_random<round>(fields, random_words, random);
     const VU codes[4] = {encoder.code(values[0], random[0]), encoder.code(values[1], random[1]),
@@ -545,14 +546,12 @@ struct Strip {
       if (HWY_UNLIKELY(any_undecided(encoder, values, random))) encode_words_scalar(k, values, random, out);
   }
 
-  // Elements of x, x[0] being number `first` of the job's.
-  HWY_INLINE void whole_groups(const float* x, std::size_t count, const EncodeJob& job, std::size_t first,
-                               const uint32_t* random, uint8_t* out) const {
+  // Elements first to first + count - 1 of the job, in whole groups; `random` and `out` are those of the first.
+  HWY_INLINE void whole_groups(const EncodeJob& job, std::size_t first, std::size_t count, const uint32_t* random,
+                               uint8_t* out) const {
     for (std::size_t i = 0; i < count; i += kGroup) {
-      const VF factor[4] = {factor_at(job, first + i), factor_at(job, first + i + kLanes),
-                            factor_at(job, first + i + 2 * kLanes), factor_at(job, first + i + 3 * kLanes)};
-      fetch_ahead(x + i);
-      group(x + i, factor, random + words_before(i), out + bytes_before(i));
+      fetch_ahead(job.x + first + i);
+      group(job, first + i, random + words_before(i), out + bytes_before(i));
     }
   }
 
@@ -564,8 +563,7 @@ struct Strip {
     std::copy_n(x, count, values);
     if (round == Round::random16) std::copy_n(random, (count + 3) / 4, words_of);
     if (round == Round::random32) std::copy_n(random, count, words_of);
-    const VF one = hn::Set(kFloats, 1.0f), factor[4] = {one, one, one, one};
-    group(values, factor, words_of, codes);
+    group({.x = values}, 0, words_of, codes);
     std::memcpy(out, codes, (count * bits + 7) / 8);
   }
 };
@@ -585,31 +583,37 @@ HWY_INLINE void apply_factors(const EncodeJob& job, std::size_t first, std::size
   }
 }
 
+// The job's random words from element `first` on: those given, or Philox's in `buffer`.
+template <Round round>
+HWY_INLINE const uint32_t* random_words_of(const EncodeJob& job, std::size_t first, std::size_t count,
+                                           uint32_t* buffer) {
+  if constexpr (round == Round::random16) return job.words + first / 4;
+  if constexpr (round != Round::random32) return nullptr;
+  fill_words(job.philox, job.philox.first + first, count, buffer);
+  return buffer + (job.philox.first + first) % 4;
+}
+
+// A strip with its factors applied beforehand: where the kernel does not multiply, and at the end.
 template <Round round, Line line, Finish finish, Width width>
 void encode_strips(const EncodeConstants& k, const EncodeJob& job) {
   const Strip<round, line, finish, width> strip{k};
   alignas(64) float scaled_x[kStrip];
   alignas(64) uint32_t philox[round == Round::random32 ? kStrip + 4 * kGroup : 1];
-  const bool has_factors = job.block_log2 != kOneBlock;
-  const bool in_group = finish != Finish::any && job.use == FactorUse::multiply;
-  EncodeJob rest = job;
-  if (!in_group) rest.factors = kNoFactor, rest.block_log2 = kOneBlock;
+  const bool multiplies = finish != Finish::any && job.use == FactorUse::multiply;
   for (std::size_t first = 0; first < job.count; first += kStrip) {
     const std::size_t count = std::min(kStrip, job.count - first), whole = count / kGroup * kGroup;
-    const bool prepare = has_factors && (!in_group || whole != count);
-    if (prepare) apply_factors(job, first, count, scaled_x);
-    const float* tail_x = prepare ? scaled_x : job.x + first;
-    const float* x = prepare && !in_group ? scaled_x : job.x + first;
-    const uint32_t* random = job.words;
-    if constexpr (round == Round::random16) random += first / 4;
-    if constexpr (round == Round::random32) {
-      fill_words(job.philox, job.philox.first + first, count, philox);
-      random = philox + (job.philox.first + first) % 4;
-    }
+    const uint32_t* random = random_words_of<round>(job, first, count, philox);
     auto* out = reinterpret_cast<uint8_t*>(job.codes) + strip.bytes_before(first);
-    strip.whole_groups(x, whole, rest, first, random, out);
+    const bool beforehand = job.factors != nullptr && (!multiplies || whole != count);
+    if (beforehand) apply_factors(job, first, count, scaled_x);
+    const float* x = beforehand ? scaled_x : job.x + first;
+    if (beforehand && !multiplies) {
+      strip.whole_groups({.x = x}, 0, whole, random, out);
+    } else {
+      strip.whole_groups(job, first, whole, random, out);
+    }
     if (whole != count)
-      strip.tail(tail_x + whole, count - whole, random + strip.words_before(whole), out + strip.bytes_before(whole));
+      strip.tail(x + whole, count - whole, random + strip.words_before(whole), out + strip.bytes_before(whole));
   }
 }
 
