@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -100,11 +101,13 @@ double rate_of(void (*run)(Arrays&), std::size_t n) {
 
 // Registers NAME/ELEMENTS for each size. `against` is the plain loop that the counter of_read or of_write compares
 // with.
+// `prepare` is not timed.
 template <class Work>
-void add(const std::string& name, void (*against)(Arrays&), Work work) {
+void add(const std::string& name, void (*against)(Arrays&), Work work, std::function<void(Arrays&)> prepare = {}) {
   for (const std::size_t n : kSizes) {
     benchmark::RegisterBenchmark((name + "/" + std::to_string(n)).c_str(), [=](benchmark::State& state) {
       Arrays& arrays = arrays_of(n);
+      if (prepare) prepare(arrays);
       for (auto _ : state) {
         work(arrays);
         benchmark::ClobberMemory();
@@ -157,10 +160,13 @@ void add_stochastic(const std::string& name) {
 
 void add_decoding(const std::string& name) {
   const Code code = code_named(name);
-  add("decode/" + name + "/blocks_of_16", plain_write, [=](Arrays& a) {
+  const auto encode = [=](Arrays& a) { simd::encode_blocks(code.format, kNearest, code.storage, a.x, {}, a.codes); };
+  const auto decode = [=](Arrays& a) {
     simd::decode_blocks(code.format, code.storage, a.codes, {.values = a.factors, .block = 16}, a.y);
-  });
-  add("to_f32/" + name, plain_write, [=](Arrays& a) { simd::to_f32(code.format, code.storage, a.codes, a.y); });
+  };
+  const auto widen = [=](Arrays& a) { simd::to_f32(code.format, code.storage, a.codes, a.y); };
+  add("decode/" + name + "/blocks_of_16", plain_write, decode, encode);
+  add("to_f32/" + name, plain_write, widen, encode);
 }
 
 void add_amax(std::size_t block) {

@@ -132,6 +132,7 @@ inline const std::vector<Format> kMadeUp{
     {Sign::one_bit, 3, 3, -20, Specials::finite_only, Subnormals::yes},
     {Sign::none, 4, 4, 7, Specials::nan_only, Subnormals::no},
     {Sign::one_bit, 7, 8, 63, Specials::ieee, Subnormals::yes},
+    {Sign::none, 6, 10, 31, Specials::ieee, Subnormals::yes},
     {Sign::one_bit, 8, 4, 127, Specials::ieee, Subnormals::yes},
     {Sign::one_bit, 4, 0, 7, Specials::nan_only, Subnormals::yes},
     {Sign::one_bit, 3, 0, 3, Specials::finite_only, Subnormals::yes},
