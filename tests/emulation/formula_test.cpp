@@ -152,6 +152,16 @@ TEST(Formula, OfManyOpenOperandsIsRefused) {
   EXPECT_NE(message_of("x - (" + open + "x" + close + ")").find("the formula is too long"), std::string::npos);
 }
 
+// A text from outside must not use up the stack.
+TEST(Formula, NestedDeeplyIsRefused) {
+  EXPECT_EQ(message_of(std::string(60, '(') + "x" + std::string(60, ')')), "no error");
+  for (const char* open : {"(", "-", "abs(", "x ? x : ", "x ? "}) {
+    std::string text;
+    for (int i = 0; i < 100000; ++i) text += open;
+    EXPECT_NE(message_of(text + "x").find("the formula is "), std::string::npos) << open;
+  }
+}
+
 TEST(Formula, OfNothingIsEmpty) { EXPECT_TRUE(Formula("").empty() && Formula().empty()); }
 
 TEST(Formula, IsEqualToAnotherOfTheSameText) {
