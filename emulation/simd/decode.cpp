@@ -36,7 +36,7 @@ void decode_blocks(const Format& format, Storage storage, std::span<const std::b
 }
 
 void to_f32(const Format& format, Storage storage, std::span<const std::byte> codes, std::span<float> y) {
-  if (format.bits() == 32 && storage.bits == 32) {
+  if (storage.bits == 32 && format.bits() == 32) {
     std::memcpy(y.data(), codes.data(), y.size_bytes());
     return;
   }
