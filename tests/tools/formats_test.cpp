@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "lib/json.h"
 #include "tests/tools/golden.h"
@@ -41,7 +42,9 @@ INSTANTIATE_TEST_SUITE_P(Cases, FormatsGolden,
                                          GoldenCase{"formats_rounding.txt", {"rna"}},
                                          GoldenCase{"formats_recipe.txt", {"nvfp4/te"}},
                                          GoldenCase{"formats_instruction.txt", {"cvt.rs.satfinite.e2m1x4.f32"}},
-                                         GoldenCase{"formats_catalog.csv", {"roundings", "--csv"}}),
+                                         GoldenCase{"formats_catalog.csv", {"roundings", "--csv"}},
+                                         GoldenCase{"formats_diff_order.txt", {"nvfp4/te", "--diff", "nvfp4/modelopt"}},
+                                         GoldenCase{"formats_diff_scale.txt", {"mxfp8/te", "--diff", "mxfp8/ocp"}}),
                          [](const auto& test) {
                            const std::string name = test.param.file;
                            return name.substr(0, name.find('.'));
@@ -107,6 +110,98 @@ INSTANTIATE_TEST_SUITE_P(Catalogs, FormatsSuggestion,
                          testing::Values(std::pair{"e4m4", "e4m3"}, std::pair{"nearest-evn", "nearest-even"},
                                          std::pair{"nvfp4te", "nvfp4/te"}, std::pair{"recipe", "recipes"},
                                          std::pair{"cvt.rn.satfinite.e4m3x2.f23", "cvt.rn.satfinite.e4m3x2.f32"}));
+
+// Two recipes by what --diff says of them.
+Json difference(const std::string& first, const std::string& second) { return json({first, "--diff", second}); }
+
+TEST(FormatsDiff, ListsTheFieldsThatDiffer) {
+  const Json fields = difference("mxfp8/te", "mxfp8/te+block=1x16+amax-nan=propagates").at("fields");
+  ASSERT_EQ(fields.size(), 2u);
+  EXPECT_EQ(fields[0].at("field"), "block");
+  EXPECT_EQ(fields[0].at("first"), "1x32");
+  EXPECT_EQ(fields[0].at("second"), "1x16");
+  EXPECT_EQ(fields[1].at("field"), "amax-nan");
+}
+
+TEST(FormatsDiff, NamesBoth) {
+  const Json diff = difference("bf16", "bf16+rounding=toward-zero");
+  EXPECT_EQ(diff.at("first"), "bf16");
+  EXPECT_EQ(diff.at("second"), "bf16+rounding=toward-zero");
+}
+
+// BF16 with 8 significant bits: toward zero is the value itself or the one below, to nearest one of both.
+TEST(FormatsDiff, ShowsElementsThatDiffer) {
+  const Json elements = difference("bf16", "bf16+rounding=toward-zero").at("elements");
+  ASSERT_FALSE(elements.empty());
+  for (const Json& element : elements) {
+    const double x = element.at("x"), nearest = element.at("first_value"), cut = element.at("second_value");
+    EXPECT_LE(std::abs(cut), std::abs(x));
+    EXPECT_GT(std::abs(nearest), std::abs(x));
+    EXPECT_LE(std::abs(nearest - x), std::abs(cut - x));
+    EXPECT_EQ(element.at("first_code").get<int>(), element.at("second_code").get<int>() + 1);
+  }
+}
+
+// Recipes that part at special blocks only.
+TEST(FormatsDiff, FindsRareBlocks) {
+  for (const std::string second : {"mxfp8/te+amax-nan=propagates", "mxfp8/te+zero=positive", "mxfp8/te+inf=to-nan"})
+    EXPECT_FALSE(difference("mxfp8/te", second).at("elements").empty()) << second;
+}
+
+TEST(FormatsDiff, SaysThatNothingDiffers) {
+  const Json diff = difference("nvfp4/te", "nvfp4/te");
+  EXPECT_TRUE(diff.at("fields").empty());
+  EXPECT_TRUE(diff.at("elements").empty());
+  const std::string words = text({"nvfp4/te", "--diff", "nvfp4/te"});
+  EXPECT_NE(words.find("No field differs."), std::string::npos) << words;
+  EXPECT_EQ(words.find("Elements that differ"), std::string::npos) << words;
+}
+
+// A field may differ and no block: twice the same number.
+TEST(FormatsDiff, SaysWhereOnlyWordsDiffer) {
+  const Json diff = difference("mxfp8/te", "mxfp8/te+q=s * c");
+  EXPECT_EQ(diff.at("fields").size(), 1u);
+  EXPECT_TRUE(diff.at("elements").empty());
+}
+
+// A group that is no multiple of the other's block, tiles of whole rows, and none.
+TEST(FormatsDiff, TakesAnyTwoBlocks) {
+  for (const std::string second : {"mxfp8/te+block=1x200", "mxfp8/te+block=4xrow", "bf16"})
+    EXPECT_FALSE(difference("nvfp4/ms-eden", second).at("fields").empty()) << second;
+}
+
+TEST(FormatsDiff, PrintsTheFieldsAsCsv) {
+  const std::string csv = text({"mxfp8/te", "--diff", "mxfp8/te+block=1x16", "--csv"});
+  EXPECT_EQ(csv.substr(0, csv.find("1x32")), "field,first,second,meaning\nblock,") << csv;
+}
+
+struct BadDiff {
+  std::vector<std::string> words;
+  int exit_code;
+  std::string says;
+};
+
+class FormatsBadDiff : public testing::TestWithParam<BadDiff> {};
+
+TEST_P(FormatsBadDiff, IsRefused) {
+  std::vector<std::string> words = GetParam().words;
+  words.insert(words.begin(), "formats");
+  const ProgramRun run = run_halfulp(words);
+  EXPECT_EQ(run.exit_code, GetParam().exit_code) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(run.err.find(GetParam().says), std::string::npos) << run.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, FormatsBadDiff,
+    testing::Values(BadDiff{{"--diff", "bf16"}, 2, "--diff"}, BadDiff{{"e4m3", "--diff", "bf16"}, 2, "'e4m3'"},
+                    BadDiff{{"bf16", "--diff", "e4m3"}, 2, "'e4m3'"},
+                    BadDiff{{"nvfp4/te", "--diff", "nvfp4/tee"}, 2, "did you mean 'nvfp4/te'?"},
+                    BadDiff{{"nvfp4/te", "--diff", "nvfp4/te+foo=1"}, 2, "no field 'foo'"},
+                    BadDiff{{"bf16", "--diff", "nowhere.toml"}, 3, "nowhere.toml"},
+                    BadDiff{{"bf16", "--diff", "f16", "--csv", "--json"}, 2, "--json and --csv"},
+                    BadDiff{{"mxfp8/te", "--diff", "mxfp8/te+block=1x1048576"}, 2, "--diff"},
+                    BadDiff{{"mxfp8/te", "--diff", "mxfp8/te+block=1048576x1048576"}, 2, "--diff"}));
 
 }  // namespace
 }  // namespace halfulp

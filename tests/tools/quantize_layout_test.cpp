@@ -27,8 +27,7 @@ struct Layout {
   friend void PrintTo(const Layout& layout, std::ostream* out) { *out << layout.recipe; }
 };
 
-const std::vector<Layout> kLayouts{{"mxfp8/te", {1, 1}},
-                                   {"nvfp4/te", {0, 1}},
+const std::vector<Layout> kLayouts{{"nvfp4/te", {0, 1}},
                                    {"nvfp4/te+block=1x8+scale=f32", {0, 4}},
                                    {"mxfp8/te+rounding=stochastic", {1, 1}, {"--seed", "5"}}};
 
@@ -251,8 +250,8 @@ class QuantizeNibbles : public testing::TestWithParam<ScaleGrid> {
     const Array w = uneven_values(GetParam().shape);
     const Quantization plain(w, GetParam().recipe, GetParam().options);
     const Quantization got(w, GetParam().recipe, joined({"--nibbles", name}, GetParam().options));
-    const std::vector<std::string> in_order = elements_of(plain.codes().bytes, 0);
-    const std::vector<std::string> stored = elements_of(got.codes().bytes, 0);
+    const std::vector<uint32_t> in_order = elements_of(plain.codes().bytes, 0);
+    const std::vector<uint32_t> stored = elements_of(got.codes().bytes, 0);
     ASSERT_EQ(stored.size(), in_order.size());
     for (std::size_t i = 0; i < in_order.size(); ++i) EXPECT_EQ(stored[nibble(i)], in_order[i]) << "element " << i;
     EXPECT_EQ(got.scales(), plain.scales());
@@ -353,6 +352,19 @@ TEST_P(QuantizeHadamard, RotatesGroupsOfARow) { expect_rotated("nvfp4/te", {6, 2
 
 TEST_P(QuantizeHadamard, RotatesGroupsAlongTheAxis) { expect_rotated("mxfp8/te", {3, 128, 6}, 1); }
 
+// Groups lie along the axis where there are no blocks, too.
+TEST_P(QuantizeHadamard, RotatesGroupsAlongTheAxisUnderOneScale) {
+  const Shape shape{3, 128, 6};
+  const Array w = small_integers(shape);
+  const Array moved = rotated(axis_last(w, 1), GetParam().size, GetParam().signs);
+  const std::vector<std::pair<std::string, std::size_t>> recipes{{"bf16", 2}, {"fp8/te", 1}};
+  for (const auto& [recipe, code] : recipes) {
+    const Quantization got(w, recipe, joined({"--axis", "1"}, GetParam().options)), expected(moved, recipe);
+    EXPECT_EQ(axis_last(elements_of(got.codes().bytes, code), shape, 1), elements_of(expected.codes().bytes, code));
+    expect_same(axis_last(got.values(), shape, 1), expected.values());
+  }
+}
+
 TEST(QuantizeHadamardPad, RotatesThePaddedTensor) {
   const Array w = small_integers({3, 40});
   Array large{.shape = {3, 48}, .x = std::vector<float>(144)};
@@ -373,7 +385,7 @@ TEST(QuantizeSeed, GivesTheSameBytesAgain) {
 // The share of elements whose codes differ where only the random bits do: about one in three under 4 bits, so that
 // streams that are each other's shifted copy, or the same for half of the elements, would show.
 double share_of_other_codes(const StoredTensor& p, const StoredTensor& q) {
-  const std::vector<std::string> a = elements_of(p.bytes, 0), b = elements_of(q.bytes, 0);
+  const std::vector<uint32_t> a = elements_of(p.bytes, 0), b = elements_of(q.bytes, 0);
   double other = 0;
   for (std::size_t i = 0; i < a.size(); ++i) other += a[i] != b[i];
   return other / double(a.size());
@@ -433,6 +445,7 @@ struct PanelCase {
   Shape shape;
   std::size_t axis;
   Words options = {};
+  RandomSource random = RandomSource::ideal;
   friend void PrintTo(const PanelCase& test, std::ostream* out) {
     *out << test.recipe << " " << shape_tuple(test.shape) << " along " << test.axis;
   }
@@ -452,9 +465,16 @@ const std::vector<PanelCase> kPanelCases{
     {"TilesAlongRows", "nvfp4/te-2d", {4096, 96}, 0},
     {"PartialTilesAlongRows", "fp8/deepseek-128x128", {2050, 260}, 0},
     {"FourBitsAlongRows", "nvfp4/te", {4096, 100}, 0},
+    {"FourBitsAlongRowsOf5120", "nvfp4/te", {5120, 64}, 0},
+    {"FourBitsAlongRowsOfAVeryTallMatrix", "nvfp4/te", {262176, 2}, 0},
+    {"WholeColumns", "fp8/torchao-rowwise", {4099, 100}, 0},
     {"StochasticInLongRows", "mxfp8/te", {2, 300032}, 1, {"--seed", "6"}},
     {"StochasticAlongRows", "mxfp8/te", {4096, 100}, 0, {"--seed", "6"}},
+    {"StochasticAlongRowsOfAVeryTallMatrix", "mxfp8/te", {262176, 2}, 0, {"--seed", "6"}},
+    {"WordsOfFoursInLongRows", "mxfp8/te", {2, 300032}, 1, {"--seed", "6"}, RandomSource::te},
+    {"WordsOfFoursAlongRows", "mxfp8/te", {4096, 100}, 0, {"--seed", "6"}, RandomSource::te},
     {"CorrectedScales", "nvfp4/ms-eden", {2, 262272}, 1, {"--seed", "6"}},
+    {"CorrectedScalesAlongRows", "nvfp4/ms-eden", {4096, 100}, 0, {"--seed", "6"}},
 };
 
 class QuantizePanels : public testing::TestWithParam<PanelCase> {};
@@ -475,8 +495,10 @@ Whole quantized_whole(const Recipe& recipe, const Array& rows, uint64_t seed) {
               .values = std::vector<float>(rows.x.size())};
   const auto bytes = [](std::string& text) { return std::as_writable_bytes(std::span(text)); };
   quantize(recipe, tensor, shape, std::span<const float>(rows.x),
-           {.seed = seed, .stream = stream_of("w"), .scale_stream = stream_of("w.scales")}, bytes(whole.codes),
-           bytes(whole.scales));
+           {.seed = seed,
+            .stream = recipe.random == RandomSource::te ? 0 : stream_of("w"),
+            .scale_stream = stream_of("w.scales")},
+           bytes(whole.codes), bytes(whole.scales));
   dequantize(recipe, tensor, shape, bytes(whole.codes), bytes(whole.scales), whole.values);
   return whole;
 }
@@ -492,6 +514,8 @@ TEST_P(QuantizePanels, AreTheWholeTensorsCodesAndScales) {
     recipe.policy.rounding = Rounding::stochastic;
     name += "+rounding=stochastic";
   }
+  recipe.random = test.random;
+  if (test.random == RandomSource::te) name += "+random=te";
   const Whole whole = quantized_whole(recipe, axis_last(w, test.axis), 6);
   const Quantization got(w, name, joined({"--axis", std::to_string(test.axis)}, test.options));
   const Sizes sizes{bytes_per(recipe.element.entry().storage_bits), bytes_per(recipe.scale.entry().storage_bits)};

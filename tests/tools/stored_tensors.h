@@ -4,13 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "lib/random_values.h"
+#include "lib/philox.h"
 #include "lib/safetensors.h"
 #include "tests/lib/test_files.h"
 #include "tests/tools/npy_bytes.h"
@@ -31,11 +32,13 @@ inline uint64_t product(const Shape& shape, std::size_t begin, std::size_t end) 
   return count;
 }
 
-// Normal numbers whose size changes from element to element, so that no two blocks have the same scale for long.
+// Numbers whose size changes from element to element, so that no two blocks have the same scale for long.
 inline Array uneven_values(const Shape& shape) {
   Array values{.shape = shape, .x = std::vector<float>(product(shape, 0, shape.size()))};
-  for (std::size_t i = 0; i < values.x.size(); ++i)
-    values.x[i] = float(normal(3, 0, i)) * float(uint64_t{1} << random_word(3, 1, i / 7) % 12) / 64;
+  for (std::size_t i = 0; i < values.x.size(); ++i) {
+    const uint32_t word = random_word(3, 0, i);
+    values.x[i] = std::ldexp(float(int32_t(word)), int(word % 12) - 37);
+  }
   return values;
 }
 
@@ -109,14 +112,15 @@ inline void write_stored(const std::string& path, const StoredFile& stored) {
   write_safetensors(path, tensors, stored.metadata);
 }
 
-// Elements of `size` bytes each; of half a byte, the low nibble first, where size is 0.
-inline std::vector<std::string> elements_of(const std::string& bytes, std::size_t size) {
-  std::vector<std::string> elements;
-  for (std::size_t i = 0; size > 0 && i < bytes.size(); i += size) elements.push_back(bytes.substr(i, size));
-  if (size > 0) return elements;
-  for (const char byte : bytes) {
-    elements.emplace_back(1, char(byte & 0xf));
-    elements.emplace_back(1, char(byte >> 4 & 0xf));
+// Elements of `size` bytes each, as numbers; of half a byte, the low nibble first, where size is 0.
+inline std::vector<uint32_t> elements_of(const std::string& bytes, std::size_t size) {
+  std::vector<uint32_t> elements(size == 0 ? 2 * bytes.size() : bytes.size() / size);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (size == 0) {
+      elements[i] = uint32_t(uint8_t(bytes[i / 2])) >> i % 2 * 4 & 0xf;
+    } else {
+      std::memcpy(&elements[i], &bytes[i * size], size);
+    }
   }
   return elements;
 }
