@@ -325,18 +325,20 @@ class FormulaParser {
     emit(Op::choose, {}, 0);
   }
 
-  constexpr const OperatorEntry* next_operator(int binding) {
-    for (const OperatorEntry& row : kOperators)
-      if (row.binding == binding && take(row.name)) return &row;
-    return nullptr;
+  // The operator's position; -1 if there is none. Not its address: under -fsanitize=undefined GCC 12 does not take a
+  // comparison with null for a constant expression.
+  constexpr int next_operator(int binding) {
+    for (std::size_t i = 0; i < kOperators.size(); ++i)
+      if (kOperators[i].binding == binding && take(kOperators[i].name)) return int(i);
+    return -1;
   }
 
   constexpr void operation(int binding) {
     if (binding > 3) return operand();
     operation(binding + 1);
-    while (const OperatorEntry* found = next_operator(binding)) {
+    for (int found; (found = next_operator(binding)) >= 0;) {
       operation(binding + 1);
-      emit(found->op, {}, 0);
+      emit(kOperators[std::size_t(found)].op, {}, 0);
     }
   }
 

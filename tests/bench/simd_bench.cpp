@@ -1,7 +1,7 @@
-// How many elements a second the array kernels do on one thread, and what share that is of a plain read of the values
-// (encoding, largest magnitudes) or of a plain write of them (decoding), timed in the same run. Arrays of 2^16 elements
-// lie in the second-level cache; those of 2^26 are larger than any cache. Which answers are right is the tests'
-// business.
+// How many elements a second the array kernels, and recipes that rest on them, do on one thread, and what share that is
+// of a plain read of the values (encoding, largest magnitudes) or of a plain write of them (decoding), timed in the
+// same run. Arrays of 2^16 elements lie in the second-level cache; those of 2^26 are larger than any cache. Which
+// answers are right is the tests' business.
 
 #include <benchmark/benchmark.h>
 #include <sched.h>
@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "emulation/blocks/quantize.h"
+#include "emulation/blocks/recipes.h"
 #include "emulation/simd/simd.h"
 #include "formats/catalog.h"
 #include "lib/random_values.h"
@@ -35,12 +37,17 @@ struct Arrays {
   std::vector<float> factors;
   std::vector<uint32_t> words;
   std::vector<std::byte> codes;
+  std::vector<std::byte> scales;
+  std::vector<std::byte> bf16;
 
-  explicit Arrays(std::size_t n) : x(n), y(n), factors(n / 16), words(n / 4), codes(2 * n) {
+  explicit Arrays(std::size_t n)
+      : x(n), y(n), factors(n / 16), words(n / 4), codes(2 * n), scales(n / 16), bf16(2 * n) {
     constexpr std::size_t kPeriod = 1 << 16;
     for (std::size_t i = 0; i < n; ++i) x[i] = i < kPeriod ? float(normal(1, 0, i)) : x[i - kPeriod];
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = 1 + float(i % 7) / 8;
     simd::philox_words({1, 2}, words);
+    const FormatEntry& format = kFormats[std::size_t(find_format("bf16"))];
+    simd::encode_blocks(format.format, kNearest, {format.storage_bits}, x, {}, bf16);
   }
 };
 
@@ -169,6 +176,32 @@ void add_decoding(const std::string& name) {
   add("to_f32/" + name, plain_write, widen, encode);
 }
 
+// A recipe from FP32, its tensor's amax known, and back; and from BF16, widened piece by piece as a file is.
+void add_recipe(const std::string& name) {
+  const Recipe& recipe = kRecipes[std::size_t(find_recipe(name))];
+  const TensorScale scale = tensor_scale(recipe, 5);
+  const auto part = [&recipe](std::size_t n) { return Matrix{.rows = 1, .cols = n}; };
+  const auto quantize_part = [=, &recipe](Arrays& a, std::size_t first, std::span<const float> x) {
+    const Matrix shape = part(x.size()), before = part(first);
+    quantize(recipe, scale, shape, x, {.seed = 1, .first_element = first},
+             std::span(a.codes).subspan(code_bytes(recipe, before), code_bytes(recipe, shape)),
+             std::span(a.scales).subspan(scale_bytes(recipe, before), scale_bytes(recipe, shape)));
+  };
+  add("quantize/" + name, plain_read, [=](Arrays& a) { quantize_part(a, 0, a.x); });
+  add("quantize_bf16/" + name, plain_read, [=](Arrays& a) {
+    const Code bf16 = code_named("bf16");
+    std::vector<float> piece(std::size_t{1} << 16);
+    for (std::size_t first = 0; first < a.x.size(); first += piece.size()) {
+      simd::to_f32(bf16.format, bf16.storage, std::span(a.bf16).subspan(2 * first), piece);
+      quantize_part(a, first, piece);
+    }
+  });
+  add(
+      "dequantize/" + name, plain_write,
+      [=, &recipe](Arrays& a) { dequantize(recipe, scale, part(a.x.size()), a.codes, a.scales, a.y); },
+      [=](Arrays& a) { quantize_part(a, 0, a.x); });
+}
+
 void add_amax(std::size_t block) {
   add("amax/blocks_of_" + std::to_string(block), plain_read, [=](Arrays& a) {
     simd::block_amax(a.x, block, simd::NanMagnitude::ignored, std::span(a.y).first(a.x.size() / block));
@@ -181,6 +214,9 @@ void add_all() {
   for (const char* name : {"e4m3", "e5m2", "e2m1", "bf16", "e8m0"}) add_encoding(name);
   for (const char* name : {"e4m3", "e2m1"}) add_stochastic(name);
   for (const char* name : {"e4m3", "e2m1", "f16", "bf16"}) add_decoding(name);
+  for (const char* name :
+       {"mxfp8/te", "mxfp8/ocp", "nvfp4/te", "nvfp4/modelopt", "nvfp4/te-4over6-mse", "mxfp4/tseng", "fp8/te"})
+    add_recipe(name);
   add_amax(16);
   add_amax(32);
   add("amax/whole", plain_read,
