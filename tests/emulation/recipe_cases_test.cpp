@@ -192,8 +192,8 @@ class FourOverSix : public testing::TestWithParam<FourOverSixCase> {
   float error(const BlockScale& scale) const {
     float sum = 0;
     for (const float x : GetParam().x) {
-      const float value = decode(kRecipe.element.format(), encode_element(kRecipe, tensor_, scale, x)) *
-                          scale.value * GetParam().tensor_amax / 2688;
+      const float value = decode(kRecipe.element.format(), encode_element(kRecipe, tensor_, scale, x)) * scale.value *
+                          GetParam().tensor_amax / 2688;
       sum += (value - x) * (value - x);
     }
     return sum;
