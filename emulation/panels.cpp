@@ -71,9 +71,12 @@ Panels::Panels(const Recipe& recipe, const MatrixView& view, uint64_t group)
   const uint64_t height = uint64_t(recipe.block.rows), cols = std::max<uint64_t>(view.along, 1);
   const uint64_t unit =
       std::lcm(std::lcm(block_cols(recipe, shape_), uint64_t(std::max(recipe.correction.group, 1))), group);
-  if (view.inner > 1) {
+  if (view.inner > 1 && (is_random(recipe) || unit >= cols)) {
+    // Random bits are numbered along whole rows. An even number of rows keeps codes of 4 bits in whole bytes.
+    rows_ = rounded(std::max<uint64_t>(kPanelElements / cols, 1), std::lcm(height, uint64_t{2}));
+  } else if (view.inner > 1) {
     rows_ = rounded(std::max(kSideBySide, kPanelElements / cols), std::lcm(height, kSideBySide));
-    if (cols > unit) cols_ = std::min(cols_, std::max(kPanelElements / rows_ / unit, uint64_t{1}) * unit);
+    cols_ = std::min(cols_, std::max(kPanelElements / rows_ / unit, uint64_t{1}) * unit);
   } else if (height == 1 && cols > kPanelElements && unit <= kPanelElements) {
     cols_ = kPanelElements / unit * unit;
   } else {
