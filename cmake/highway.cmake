@@ -2,8 +2,9 @@
 find_package(hwy REQUIRED)
 
 # Kept to what the kernels are tested on. SSSE3 would serve processors from before 2008; SVE's vectors have no size that
-# a struct could hold; AVX3_DL, which Highway leaves out unless asked, ran no faster than AVX3. EMU128 is the plain C++ that remains: Highway takes it for broken under GCC before 12.3 because
-# of GCC bug 106322, which is in an operation (MulHigh) that is not used here.
+# a struct could hold; AVX3_DL, which Highway leaves out unless asked, ran no faster than AVX3. EMU128 is the plain C++
+# that remains: Highway takes it for broken under GCC before 12.3 because of GCC bug 106322, which is in an operation
+# (MulHigh) that is not used here.
 set(halfulp_simd_definitions
   HWY_BROKEN_EMU128=0 "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 
