@@ -183,7 +183,8 @@ void check_seed(const Arguments& arguments, const std::vector<const Recipe*>& re
   const bool signs = arguments.lists("--signs") && arguments.has("--signs") && arguments.string("--signs") == "seeded";
   if (random == recipes.end() && !signs && arguments.has("--seed"))
     throw UsageError("--seed is for recipes that round stochastically and for seeded signs, and there are none");
-  if (random != recipes.end() && !arguments.has("--seed"))
+  const bool words = arguments.lists("--random") && arguments.has("--random");
+  if (random != recipes.end() && !words && !arguments.has("--seed"))
     throw UsageError(fmt::format("--seed is needed: recipe {} rounds stochastically", (*random)->name));
 }
 
@@ -192,7 +193,7 @@ Randomness randomness_of(const Arguments& arguments, const Recipe& recipe, const
   // Transformer Engine's generator advances by 1024 blocks of words for each tensor.
   constexpr uint64_t kTeOffset = 1024;
   const bool te = recipe.random == RandomSource::te;
-  return {.seed = arguments.unsigned_integer("--seed", 0, ~uint64_t{0}),
+  return {.seed = arguments.has("--seed") ? arguments.unsigned_integer("--seed", 0, ~uint64_t{0}) : 0,
           .stream = te ? kTeOffset * number : stream_of(tensor.name),
           .scale_stream = stream_of(tensor.name + ".scales")};
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "emulation/blocks/layout.h"
@@ -36,7 +37,7 @@ Metadata: recipe, axis, rounding, seed, and T.shape and T.dtype of the source; r
 not of the catalog. For a .npy input T is the file's stem. Codes have the tensor's own layout, whatever the axis that
 blocks lie along; along it a tensor must be whole blocks, unless the recipe says otherwise. Tiles are of the matrix whose
 rows are all dimensions but that axis. A recipe that rounds stochastically needs --seed: each element's random bits are a
-function of seed, tensor name and position. NaN and Inf become what the recipe makes of them
+function of seed, tensor name and position. With random = te it takes --random instead, a word for four elements. NaN and Inf become what the recipe makes of them
 ('halfulp formats RECIPE' says what), and are counted on stderr.)";
 
 // What is asked for, of every tensor.
@@ -133,6 +134,25 @@ SafetensorsMetadata metadata_of(const Job& job, const std::vector<Tensor>& tenso
 }
 
 std::span<const std::byte> bytes_of(const float& value) { return std::as_bytes(std::span(&value, 1)); }
+
+// The words of --random, one for four elements of the only tensor; none without the option.
+std::vector<uint32_t> given_words(const Job& job, const std::vector<Tensor>& tensors) {
+  if (!job.arguments.has("--random")) return {};
+  if (job.recipe.random != RandomSource::te || !is_stochastic(job.recipe.policy.rounding))
+    throw UsageError(
+        fmt::format("--random: recipe {} does not take words; +rounding=stochastic+random=te does", job.recipe.name));
+  if (tensors.size() != 1) throw UsageError("--random: the words are one tensor's, and there are several");
+  const Tensor file = open_input(job.arguments, job.arguments.string("--random"));
+  if (file.dtype != Dtype::u32 && file.dtype != Dtype::i32)
+    throw InputError(where(file), fmt::format("random words are U32 or I32, not {}", row(file.dtype).name));
+  const uint64_t needed = reading_of(job.arguments, job.recipe, tensors.front()).layout.padded.shape().elements() / 4;
+  if (file.elements() != needed)
+    throw InputError(where(file),
+                     fmt::format("has {} words; the tensor takes {}, one for four elements", file.elements(), needed));
+  std::vector<uint32_t> words(needed);
+  std::memcpy(words.data(), file.bytes.data(), needed * sizeof(uint32_t));
+  return words;
+}
 
 // One tensor on its way into the writer's tensors from `codes` on.
 struct Work {
@@ -232,6 +252,7 @@ std::vector<uint64_t> quantize_all(const Job& job, const std::vector<Tensor>& te
   for (const Tensor& tensor : tensors)
     total += reading_of(job.arguments, job.recipe, tensor).layout.padded.shape().elements() *
              uint64_t(passes(job.arguments, job.recipe));
+  const std::vector<uint32_t> words = given_words(job, tensors);
   Progress progress("quantize", total, ProgressUnit::elements, progress_of(job.arguments));
   std::vector<uint64_t> nonfinite;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -244,6 +265,7 @@ std::vector<uint64_t> quantize_all(const Job& job, const std::vector<Tensor>& te
               .random = randomness_of(job.arguments, job.recipe, tensors[i], i),
               .codes = parts.first[i],
               .writer = writer};
+    if (!words.empty()) work.random.words = words;
     nonfinite.push_back(quantize_tensor(work, progress));
   }
   return nonfinite;
@@ -285,7 +307,7 @@ Verb quantize_verb() {
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--recipe", "--axis", "--pad", "--transpose", "--hadamard", "--signs", "--amax", "--seed",
+      .options = {"--recipe", "--axis", "--pad", "--transpose", "--hadamard", "--signs", "--amax", "--seed", "--random",
                   "--scale-layout", "--nibbles", "--include", "--exclude", "--dtype", "--output", "--threads",
                   "--device", "--progress"},
       .run = run,

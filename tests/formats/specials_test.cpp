@@ -101,9 +101,9 @@ struct OverflowRow {
 // 1e30 in e5m2, whose Inf is 7c and largest finite value 7b: IEEE 754-2019 §7.4, where it names the mode.
 TEST(OverflowRule, ToSpecialFollowsTheDirectionOfTheMode) {
   const std::vector<OverflowRow> table{
-      {Rounding::nearest_even, 0x7c, 0xfc}, {Rounding::nearest_away, 0x7c, 0xfc}, {Rounding::toward_zero, 0x7b, 0xfb},
-      {Rounding::up, 0x7c, 0xfb},           {Rounding::down, 0x7b, 0xfc},         {Rounding::to_odd, 0x7b, 0xfb},
-      {Rounding::stochastic, 0x7c, 0xfc},
+      {Rounding::nearest_even, 0x7c, 0xfc}, {Rounding::nearest_away, 0x7c, 0xfc}, {Rounding::nearest_zero, 0x7c, 0xfc},
+      {Rounding::toward_zero, 0x7b, 0xfb},  {Rounding::up, 0x7c, 0xfb},           {Rounding::down, 0x7b, 0xfc},
+      {Rounding::to_odd, 0x7b, 0xfb},       {Rounding::stochastic, 0x7c, 0xfc},
   };
   ASSERT_EQ(table.size(), kRoundings.size());
   for (const auto& [mode, positive, negative] : table) {
