@@ -92,11 +92,18 @@ class QuantizedFile {
              .scale = {},
              .codes = {},
              .scales = {}};
-    s.layout =
-        tensor_layout(r, s.shape, axis(name, s.shape), option(kPaddingKey, "zeros", Padding::none, Padding::zeros),
-                      option(kOrderKey, "axis-last", CodeOrder::as_tensor, CodeOrder::axis_last));
+    const int along = axis(name, s.shape);
+    const Padding padding = option(kPaddingKey, "zeros", Padding::none, Padding::zeros);
+    s.layout = tensor_layout(r, s.shape, along, padding,
+                             option(kOrderKey, "axis-last", CodeOrder::as_tensor, CodeOrder::axis_last));
+    if (s.rotated && !(s.layout.source == s.layout.padded)) {  // a part of what was rotated could not be rotated back
+      s.shape = tensor_layout(r, s.shape, along, padding).code_shape;
+      s.layout.source = s.layout.padded;
+    }
     const std::string reason = has_scale(r) ? refusal(r, s.layout.padded.shape()) : "";
     if (!reason.empty()) fail(name, fmt::format("shape {}: {}", shape_text(s.shape), reason));
+    if (s.nibbles.order != NibbleOrder::even_low && s.layout.codes.inner > 1)
+      fail(name, fmt::format("metadata '{}' is for codes whose last dimension is that of the blocks", kNibblesKey));
     const ScaleLayout scales = scale_layout();
     const QuantizedParts parts = quantized_parts(r, name, s.layout, scales);
     s.codes = part(parts.codes);

@@ -27,18 +27,21 @@ namespace halfulp {
 namespace {
 
 constexpr std::string_view kNotes =
-    R"(For a tensor T the output holds
-  T.codes         the codes, in row order. Two E2M1 codes share a byte, the even element in the low nibble: such
-                  codes are U8 and half as many along the last dimension. Others have their own dtype.
-  T.scales        one scale per block, row-major, neither swizzled nor padded
+    R"(For a tensor T the output, a safetensors file, holds
+  T.codes         the codes, in the tensor's own order, or with --axis last under --transpose. Two E2M1 codes share a
+                  byte, the even element in the low nibble unless --nibbles says otherwise: such codes are U8 and half
+                  as many along the last dimension. Others have their own dtype.
+  T.scales        one scale per block, row-major and not padded, or as --scale-layout says
   T.global_scale  FP32, the decode factor: x is about code * scale * global_scale      } recipes with a
   T.amax          FP32, the magnitude that it came from                                } tensor scale
-Metadata: recipe, axis, rounding, seed, and T.shape and T.dtype of the source; recipe_definition states a recipe that is
-not of the catalog. For a .npy input T is the file's stem. Codes have the tensor's own layout, whatever the axis that
-blocks lie along; along it a tensor must be whole blocks, unless the recipe says otherwise. Tiles are of the matrix whose
-rows are all dimensions but that axis. A recipe that rounds stochastically needs --seed: each element's random bits are a
-function of seed, tensor name and position. With random = te it takes --random instead, a word for four elements. NaN and Inf become what the recipe makes of them
-('halfulp formats RECIPE' says what), and are counted on stderr.)";
+Metadata: recipe, axis, rounding, T.shape and T.dtype of the source, and what was asked for of seed, padding,
+code_order, nibbles, scale_layout and hadamard; recipe_definition states a recipe that is not of the catalog. For a .npy
+input T is the file's stem.
+Along --axis a tensor must be whole blocks, unless the recipe says otherwise or --pad adds zeros. Tiles are of the matrix
+whose rows are all dimensions but that axis. --hadamard rotates first, and dequantize does not rotate back. A recipe that
+rounds stochastically needs --seed: each element's random bits are a function of seed, tensor name and position; with
+random=te it takes --random instead, a word for four elements. NaN and Inf become what the recipe makes of them ('halfulp
+formats RECIPE' says what), and are counted on stderr.)";
 
 // What is asked for, of every tensor.
 struct Job {
@@ -93,6 +96,9 @@ void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
       reason += " (--pad adds zeros)";
     const char* hint = tensors.size() > 1 ? " (--include and --exclude choose tensors)" : "";
     if (!reason.empty()) throw InputError(where(tensor), reason + hint);
+    if (job.nibbles.order != NibbleOrder::even_low &&
+        reading_of(job.arguments, job.recipe, tensor).layout.codes.inner > 1)
+      throw UsageError("--nibbles: along another axis than the last a byte has elements of two rows; add --transpose");
     if (!names.insert(tensor.name).second)
       throw InputError(where(tensor),
                        "another input has a tensor of this name, and both would be called so in the output");
@@ -303,7 +309,11 @@ Verb quantize_verb() {
       .name = "quantize",
       .summary = "tensors to codes and scales",
       .examples = {{"halfulp quantize weights.npy -r nvfp4/te -o weights.nvfp4.safetensors", "an array"},
-                   {"halfulp quantize model/ -r mxfp8/te --include '*.weight' -o q.safetensors", "tensors of a model"}},
+                   {"halfulp quantize model/ -r mxfp8/te --include '*.weight' -o q.safetensors", "tensors of a model"},
+                   {"halfulp quantize w.npy -r nvfp4/te --axis 0 --transpose --hadamard 16 -o c.safetensors",
+                    "Transformer Engine's rotated columnwise copy"},
+                   {"halfulp quantize g.npy -r mxfp4/round-up+rounding=stochastic --seed 1 -o g.safetensors",
+                    "stochastically, with a recipe of one's own"}},
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},

@@ -92,59 +92,51 @@ std::string group_text(const Recipe& r) { return std::to_string(r.correction.gro
 
 void set_group(Recipe& r, std::string_view text) { r.correction.group = text == "0" ? 0 : positive(text); }
 
-std::vector<RecipeField> make_fields() { return {format < [](Recipe & r) -> auto& {return r.element; }
-> ("element", "format of the codes"), enumerator < [](Recipe& r) -> auto& { return r.policy.rounding; }
-, kRoundingNames > ("rounding", "of elements"), enumerator < [](Recipe& r) -> auto& { return r.policy.overflow; }
-, kOverflowNames > ("overflow", "of elements"), enumerator < [](Recipe& r) -> auto& { return r.policy.inf; }
-, kInfInputNames > ("inf", "an infinite element"), enumerator < [](Recipe& r) -> auto& { return r.policy.nan; }
-, kNanInputNames > ("nan", "a NaN element"), enumerator < [](Recipe& r) -> auto& { return r.policy.zero; }
-, kZeroResultNames > ("zero", "sign of a zero code"), enumerator < [](Recipe& r) -> auto& { return r.random; }
-, kRandomNames > ("random", "bits of stochastic rounding"),
-    {.name = "block",
-     .meaning = "rows x columns that share a scale",
-     .choices = {},
-     .text = extent_text,
-     .set = set_extent},
-    enumerator < [](Recipe& r) -> auto& {
-  return r.edge;
+// clang-format off
+std::vector<RecipeField> make_fields() {
+  return {
+      format<[](Recipe& r) -> auto& { return r.element; }>("element", "format of the codes"),
+      enumerator<[](Recipe& r) -> auto& { return r.policy.rounding; }, kRoundingNames>("rounding", "of elements"),
+      enumerator<[](Recipe& r) -> auto& { return r.policy.overflow; }, kOverflowNames>("overflow", "of elements"),
+      enumerator<[](Recipe& r) -> auto& { return r.policy.inf; }, kInfInputNames>("inf", "an infinite element"),
+      enumerator<[](Recipe& r) -> auto& { return r.policy.nan; }, kNanInputNames>("nan", "a NaN element"),
+      enumerator<[](Recipe& r) -> auto& { return r.policy.zero; }, kZeroResultNames>("zero", "sign of a zero code"),
+      enumerator<[](Recipe& r) -> auto& { return r.random; }, kRandomNames>("random", "bits of stochastic rounding"),
+      {.name = "block", .meaning = "rows x columns that share a scale", .choices = {}, .text = extent_text,
+       .set = set_extent},
+      enumerator<[](Recipe& r) -> auto& { return r.edge; }, kEdgeNames>("edge", "a tensor that is not whole blocks"),
+      enumerator<[](Recipe& r) -> auto& { return r.amax_nan; }, kAmaxNanNames>(
+          "amax-nan", "a NaN in a largest magnitude"),
+      formula<[](Recipe& r) -> auto& { return r.encode; }>("S_enc", "encode scale of the tensor"),
+      formula<[](Recipe& r) -> auto& { return r.decode; }>("S_dec", "decode scale of the tensor"),
+      format<[](Recipe& r) -> auto& { return r.scale; }>("scale", "format of the scales"),
+      formula<[](Recipe& r) -> auto& { return r.unrounded; }>("d", "scale before it is rounded to its format"),
+      enumerator<[](Recipe& r) -> auto& { return r.scale_policy.rounding; }, kRoundingNames>(
+          "scale-rounding", "of scales"),
+      enumerator<[](Recipe& r) -> auto& { return r.scale_policy.overflow; }, kOverflowNames>(
+          "scale-overflow", "of scales"),
+      enumerator<[](Recipe& r) -> auto& { return r.scale_policy.inf; }, kInfInputNames>(
+          "scale-inf", "an infinite scale"),
+      formula<[](Recipe& r) -> auto& { return r.factor; }>("m", "factor of the block's elements"),
+      formula<[](Recipe& r) -> auto& { return r.scaled; }>("y", "what is converted to a code"),
+      formula<[](Recipe& r) -> auto& { return r.value; }>("q", "what an element stands for"),
+      formula<[](Recipe& r) -> auto& { return r.choice.alternative; }>(
+          "d2", "another d, taken where its loss is smaller"),
+      formula<[](Recipe& r) -> auto& { return r.choice.estimate; }>(
+          "v", "what an element is taken to stand for in the loss"),
+      formula<[](Recipe& r) -> auto& { return r.choice.loss; }>("loss", "of an element"),
+      enumerator<[](Recipe& r) -> auto& { return r.choice.total; }, kLossTotalNames>(
+          "loss-total", "what becomes of a block's losses"),
+      {.name = "correction-group", .meaning = "elements over which scales are corrected; 0: they are not", .choices = {},
+       .text = group_text, .set = set_group},
+      formula<[](Recipe& r) -> auto& { return r.correction.scale; }>("s2", "corrected scale, v = sum y*y / sum y*c"),
+      enumerator<[](Recipe& r) -> auto& { return r.correction.policy.rounding; }, kRoundingNames>(
+          "s2-rounding", "of it"),
+      enumerator<[](Recipe& r) -> auto& { return r.correction.policy.overflow; }, kOverflowNames>(
+          "s2-overflow", "of it"),
+  };
 }
-, kEdgeNames > ("edge", "a tensor that is not whole blocks"), enumerator < [](Recipe& r) -> auto& { return r.amax_nan; }
-, kAmaxNanNames > ("amax-nan", "a NaN in a largest magnitude"), formula < [](Recipe& r) -> auto& { return r.encode; }
-> ("S_enc", "encode scale of the tensor"), formula < [](Recipe& r) -> auto& { return r.decode; }
-> ("S_dec", "decode scale of the tensor"), format < [](Recipe& r) -> auto& { return r.scale; }
-> ("scale", "format of the scales"), formula < [](Recipe& r) -> auto& { return r.unrounded; }
-> ("d", "scale before it is rounded to its format"), enumerator < [](Recipe& r) -> auto& {
-  return r.scale_policy.rounding;
-}
-, kRoundingNames > ("scale-rounding", "of scales"), enumerator < [](Recipe& r) -> auto& {
-  return r.scale_policy.overflow;
-}
-, kOverflowNames > ("scale-overflow", "of scales"), enumerator < [](Recipe& r) -> auto& { return r.scale_policy.inf; }
-, kInfInputNames > ("scale-inf", "an infinite scale"), formula < [](Recipe& r) -> auto& { return r.factor; }
-> ("m", "factor of the block's elements"), formula < [](Recipe& r) -> auto& { return r.scaled; }
-> ("y", "what is converted to a code"), formula < [](Recipe& r) -> auto& { return r.value; }
-> ("q", "what an element stands for"), formula < [](Recipe& r) -> auto& { return r.choice.alternative; }
-> ("d2", "another d, taken where its loss is smaller"), formula < [](Recipe& r) -> auto& { return r.choice.estimate; }
-> ("v", "what an element is taken to stand for in the loss"), formula < [](Recipe& r) -> auto& { return r.choice.loss; }
-> ("loss", "of an element"), enumerator < [](Recipe& r) -> auto& { return r.choice.total; }
-, kLossTotalNames > ("loss-total", "what becomes of a block's losses"),
-    {.name = "correction-group",
-     .meaning = "elements over which scales are corrected; 0: they are not",
-     .choices = {},
-     .text = group_text,
-     .set = set_group},
-    formula < [](Recipe& r) -> auto& {
-  return r.correction.scale;
-}
-> ("s2", "corrected scale, v = sum y*y / sum y*c"), enumerator < [](Recipe& r) -> auto& {
-  return r.correction.policy.rounding;
-}
-, kRoundingNames > ("s2-rounding", "of it"), enumerator < [](Recipe& r) -> auto& {
-  return r.correction.policy.overflow;
-}
-, kOverflowNames > ("s2-overflow", "of it"),
-};  // namespace
-}  // namespace halfulp
+// clang-format on
 
 // A formula and the symbols that have values when it is evaluated.
 struct Scope {
