@@ -3,24 +3,18 @@
 #include <algorithm>
 #include <numeric>
 
+#include "emulation/blocks/layout.h"
+
 namespace halfulp {
 namespace {
 
 constexpr uint64_t kPanelElements = uint64_t{1} << 18;
 
-uint64_t divided(uint64_t count, uint64_t by) { return (count + by - 1) / by; }
-
-}  // namespace
-
-namespace {
-
-// Rounded up to a multiple.
-uint64_t rounded(uint64_t count, uint64_t to) { return divided(count, to) * to; }
-
 std::vector<uint64_t> padded_shape(const Recipe& recipe, std::vector<uint64_t> shape, std::size_t axis) {
   const Matrix row{.rows = 1, .cols = shape[axis]};
-  shape[axis] = rounded(shape[axis], std::max(block_cols(recipe, row), uint64_t(std::max(recipe.correction.group, 1))));
-  if (shape.size() == 2) shape[1 - axis] = rounded(shape[1 - axis], uint64_t(recipe.block.rows));
+  shape[axis] =
+      round_up(shape[axis], std::max(block_cols(recipe, row), uint64_t(std::max(recipe.correction.group, 1))));
+  if (shape.size() == 2) shape[1 - axis] = round_up(shape[1 - axis], uint64_t(recipe.block.rows));
   return shape;
 }
 
@@ -73,17 +67,17 @@ Panels::Panels(const Recipe& recipe, const MatrixView& view, uint64_t group)
       std::lcm(std::lcm(block_cols(recipe, shape_), uint64_t(std::max(recipe.correction.group, 1))), group);
   if (view.inner > 1 && (is_random(recipe) || unit >= cols)) {
     // Random bits are numbered along whole rows. An even number of rows keeps codes of 4 bits in whole bytes.
-    rows_ = rounded(std::max<uint64_t>(kPanelElements / cols, 1), std::lcm(height, uint64_t{2}));
+    rows_ = round_up(std::max<uint64_t>(kPanelElements / cols, 1), std::lcm(height, uint64_t{2}));
   } else if (view.inner > 1) {
-    rows_ = rounded(std::max(kSideBySide, kPanelElements / cols), std::lcm(height, kSideBySide));
+    rows_ = round_up(std::max(kSideBySide, kPanelElements / cols), std::lcm(height, kSideBySide));
     cols_ = std::min(cols_, std::max(kPanelElements / rows_ / unit, uint64_t{1}) * unit);
   } else if (height == 1 && cols > kPanelElements && unit <= kPanelElements) {
     cols_ = kPanelElements / unit * unit;
   } else {
     rows_ = std::max(kPanelElements / cols / height, uint64_t{1}) * height;
   }
-  row_panels_ = shape_.elements() == 0 ? 0 : divided(shape_.rows, rows_);
-  col_panels_ = shape_.elements() == 0 ? 0 : divided(shape_.cols, cols_);
+  row_panels_ = shape_.elements() == 0 ? 0 : divide_up(shape_.rows, rows_);
+  col_panels_ = shape_.elements() == 0 ? 0 : divide_up(shape_.cols, cols_);
 }
 
 Panel Panels::operator[](uint64_t number) const {
@@ -97,7 +91,7 @@ Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, cons
   Randomness random = tensor;
   random.first_element += panel.first_row * shape.cols + panel.first_col;
   const uint64_t width = block_cols(recipe, shape);
-  random.first_block += panel.first_row * divided(shape.cols, width) + panel.first_col / width;
+  random.first_block += panel.first_row * divide_up(shape.cols, width) + panel.first_col / width;
   if (!random.words.empty()) random.words = random.words.subspan(random.first_element / 4);
   return random;
 }

@@ -120,7 +120,9 @@ Rotation rotation_of(const Arguments& arguments) {
   Hadamard h{.size = int(arguments.integer("--hadamard", 2, kMaxHadamardSize))};
   h.signs = h.size == kTeHadamardSize ? HadamardSigns::te : HadamardSigns::none;
   if (arguments.has("--signs")) {
-    const std::string name = arguments.choice("--signs", {"none", "te", "seeded"});
+    std::vector<std::string> names;
+    for (const HadamardSignsEntry& row : kHadamardSigns) names.emplace_back(row.name);
+    const std::string name = arguments.choice("--signs", names);
     for (const HadamardSignsEntry& row : kHadamardSigns)
       if (row.name == name) h.signs = row.signs;
   }

@@ -52,7 +52,9 @@ struct Job {
 };
 
 Nibbles nibbles_of(const Arguments& arguments, const Recipe& recipe) {
-  const std::string name = arguments.choice("--nibbles", {"even-low", "even-high", "split-halves"});
+  std::vector<std::string> names;
+  for (const NibbleOrderEntry& row : kNibbleOrders) names.emplace_back(row.name);
+  const std::string name = arguments.choice("--nibbles", names);
   for (const NibbleOrderEntry& row : kNibbleOrders) {
     if (row.name != name) continue;
     if (row.order == NibbleOrder::even_low) break;
