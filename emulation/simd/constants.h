@@ -167,13 +167,15 @@ constexpr Round round_of(const EncodeConstants& k, RandomKind random) {
 
 // Whether there is a kernel. There is none for 32-bit storage and for codes that do not lie in the low bits (TF32,
 // F32), for more than 10 bits of mantissa, for exponents beyond FP32's, for subnormals without mantissa bits, and for
-// 16 random bits where fewer than 16 are dropped (F16).
+// 16 random bits where fewer than 16 are dropped (F16), or 17 where the format has subnormals that FP32 does not have.
 constexpr bool has_encode_kernel(const Format& f, const Policy& policy, Storage storage, RandomKind random) {
   const bool stored = storage.shift == 0 && storage.bits <= 16 && f.bits() <= storage.bits;
   const bool in_f32 = f.mantissa_bits <= 10 && f.min_exponent() >= -127 && f.max_exponent() <= 127 &&
                       (f.subnormals == Subnormals::no || (f.min_exponent() >= -126 && f.mantissa_bits >= 1));
   if (!is_stochastic(policy.rounding)) return stored && in_f32;
-  return stored && in_f32 && random != RandomKind::none && (random == RandomKind::philox || f.mantissa_bits <= 7);
+  const int unread = 7 - f.mantissa_bits;  // bits that are dropped and lie below the 16 random ones
+  const bool word_fits = unread >= (f.subnormals == Subnormals::yes && f.min_exponent() > -126 ? 1 : 0);
+  return stored && in_f32 && random != RandomKind::none && (random == RandomKind::philox || word_fits);
 }
 
 // Requires has_encode_kernel().

@@ -12,8 +12,10 @@ using Mask = decltype(greater(VU{}, VU{}));
 // nearest: where that was upward, `cut` goes one back; `lost` is where it changed x.
 struct Subnormals {
   VU smallest;
+  VF below_smallest;  // by half of that ulp
 
-  explicit HWY_INLINE Subnormals(const EncodeConstants& k) : smallest(words(k.smallest)) {}
+  explicit HWY_INLINE Subnormals(const EncodeConstants& k)
+      : smallest(words(k.smallest)), below_smallest(float_of(words(k.smallest - 1))) {}
 
   HWY_INLINE Mask here(VU magnitude) const { return greater(smallest, magnitude); }
 
@@ -22,6 +24,14 @@ struct Subnormals {
     const Mask above = hn::RebindMask(kWords, hn::Gt(hn::Sub(sum, float_of(smallest)), x)), subnormal = here(magnitude);
     const VU line = hn::IfThenElse(subnormal, hn::Sub(bits_of(sum), words(0x0080'0000)), magnitude);
     return hn::IfThenElse(hn::And(subnormal, above), hn::Sub(line, words(1)), line);
+  }
+
+  // As `cut` but for the lowest bit, which is arbitrary. Half an ulp less makes rounding to nearest cut, but for an odd
+  // multiple of the ulp, which is a tie and may lose one; it makes zero the number below the smallest, which
+  // `larger_of` mends.
+  HWY_INLINE VU cut_but_lowest(VU magnitude) const {
+    const VU sum = larger_of(bits_of(hn::Add(float_of(magnitude), below_smallest)), smallest);
+    return hn::IfThenElse(here(magnitude), hn::Sub(sum, words(0x0080'0000)), magnitude);
   }
 
   HWY_INLINE Mask lost(VU magnitude) const {
@@ -39,6 +49,7 @@ struct ToLine<Line::subnormals> {
   Subnormals subnormals;
   explicit HWY_INLINE ToLine(const EncodeConstants& k) : subnormals(k) {}
   HWY_INLINE VU cut(VU m) const { return subnormals.cut(m); }
+  HWY_INLINE VU cut_but_lowest(VU m) const { return subnormals.cut_but_lowest(m); }
   HWY_INLINE Mask lost(VU m) const { return subnormals.lost(m); }
 };
 
@@ -46,6 +57,7 @@ template <>
 struct ToLine<Line::as_f32> {
   explicit HWY_INLINE ToLine(const EncodeConstants&) {}
   HWY_INLINE VU cut(VU m) const { return m; }
+  HWY_INLINE VU cut_but_lowest(VU m) const { return m; }
   HWY_INLINE Mask lost(VU) const { return hn::MaskFromVec(hn::Zero(kWords)); }
 };
 
@@ -61,6 +73,7 @@ struct ToLine<Line::binades> {
     const VU doubled = hn::Sub(larger_of(hn::Add(m, m), hidden), hidden);
     return larger_of(smallest, hn::IfThenElse(greater(doubled_below, m), doubled, m));
   }
+  HWY_INLINE VU cut_but_lowest(VU m) const { return cut(m); }
   HWY_INLINE Mask lost(VU) const { return hn::MaskFromVec(hn::Zero(kWords)); }
 };
 
@@ -127,7 +140,7 @@ struct Rounder<Round::any, line> {
   }
 };
 
-// 16 random bits, added to the upper 16 of those that are dropped.
+// 16 random bits, added to the upper 16 of those that are dropped: of a format with subnormals, at least 17.
 template <Line line>
 struct Rounder<Round::random16, line> {
   static constexpr int kCodeShift = 16;
@@ -138,10 +151,10 @@ struct Rounder<Round::random16, line> {
   explicit HWY_INLINE Rounder(const EncodeConstants& k) : to_line(k), offset(words(k.offset)), unread(k.shift - 16) {}
 
   HWY_INLINE VU fast(VU magnitude, VU random) const {
-    return hn::Add(shift_right(to_line.cut(magnitude), unread), random);
+    return hn::Add(shift_right(to_line.cut_but_lowest(magnitude), unread), random);
   }
   HWY_INLINE VU exact(VU magnitude, Mask, VU random) const {
-    const VU on_line = hn::Sub(to_line.cut(magnitude), offset);
+    const VU on_line = hn::Sub(to_line.cut_but_lowest(magnitude), offset);
     return hn::ShiftRight<16>(hn::Add(shift_right(on_line, unread), random));
   }
 };
