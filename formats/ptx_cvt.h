@@ -19,15 +19,29 @@ struct SinceEntry {
   std::string_view targets;  // of those that ptxas 13.0 knows, from sm_80 on
 };
 
+// Of PTX ISA 9.1 and later nothing is claimed: ptxas 13.0 cannot be asked.
+// clang-format off
 inline constexpr auto kSinces = std::to_array<SinceEntry>({
-    {.name = "sm_80", .targets = "80 89 90 90a 100 100f 100a 103a 110a 120 120f 120a 121a"},
-    {.name = "sm_89", .targets = "89 90 90a 100 100f 100a 103a 110a 120 120f 120a 121a"},
-    {.name = "sm_90", .targets = "90 90a 100 100f 100a 103a 110a 120 120f 120a 121a"},
-    {.name = "sm_100", .targets = "100 100f 100a 103a 110a 120 120f 120a 121a"},
-    {.name = "sm_100f, sm_120f", .targets = "100f 100a 103a 110a 120f 120a 121a"},
+    {.name = "sm_80", .targets = "80 86 87 88 89 90 90a 100 100f 100a 103 103f 103a 110 110f 110a 120 120f 120a 121 121f 121a"},
+    {.name = "sm_89", .targets = "89 90 90a 100 100f 100a 103 103f 103a 110 110f 110a 120 120f 120a 121 121f 121a"},
+    {.name = "sm_90", .targets = "90 90a 100 100f 100a 103 103f 103a 110 110f 110a 120 120f 120a 121 121f 121a"},
+    {.name = "sm_100", .targets = "100 100f 100a 103 103f 103a 110 110f 110a 120 120f 120a 121 121f 121a"},
+    {.name = "sm_100f, sm_120f", .targets = "100f 100a 103f 103a 110f 110a 120f 120a 121f 121a"},
     {.name = "sm_100a, sm_103a", .targets = "100a 103a"},
     {.name = "PTX ISA 9.1 or later", .targets = ""},
 });
+// clang-format on
+
+// Whether a target, spelled as in SinceEntry, is one of a list of them.
+constexpr bool has_target(std::string_view targets, std::string_view target) {
+  while (!targets.empty()) {
+    const std::size_t end = targets.find(' ');
+    if (targets.substr(0, end) == target) return true;
+    targets.remove_prefix(end == std::string_view::npos ? targets.size() : end + 1);
+  }
+  return false;
+}
+static_assert(has_target("90 90a 100", "90a") && has_target("90", "90") && !has_target("90a 100f", "100"));
 
 // How a row's model is known.
 enum class Evidence {

@@ -5,7 +5,6 @@ and compares what it accepts with what the catalog says. Exits 77 where ptxas is
 Strict with PTX ISA 9.0, from which the catalog was read. A later ptxas must accept what the catalog says, and may accept
 more."""
 
-import itertools
 import json
 import os
 import re
@@ -13,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 
 CATALOG_ISA = (9, 0)
 CANDIDATE_ISAS = [(major, minor) for major in range(12, 6, -1) for minor in range(9, -1, -1)]
@@ -36,42 +34,55 @@ def source_bits(row):
 
 
 def statement(row):
-    """The instruction in front of the registers that it names."""
+    """The instruction in front of the registers that it names, on a line of its own."""
     registers = [f".reg {row['destination']} d;", f".reg .b{source_bits(row)} a, b, e, f;", ".reg .b32 rbits;"]
-    return " ".join(registers + [row["syntax"]])
+    return " ".join(["{", *registers, row["syntax"], "}"])
 
 
 class Assembler:
-    """Runs ptxas on one statement at a time, with the newest PTX ISA that it knows; isa is None where it knows none."""
+    """Runs ptxas with the newest PTX ISA that it knows; isa is None where it knows none."""
 
     def __init__(self, ptxas, folder):
         self.ptxas = ptxas
-        self.paths = (os.path.join(folder, f"{number}.ptx") for number in itertools.count())
-        self.isa = next((isa for isa in CANDIDATE_ISAS if self.accepts("", "80", isa)), None)
+        self.path = os.path.join(folder, "k.ptx")
+        self.isa = next((isa for isa in CANDIDATE_ISAS if self.knows("80", isa)), None)
 
-    def accepts(self, body, target, isa=None):
+    def run(self, lines, target, isa=None):
+        """ptxas's answer, and the lines (from 0) in which it found fault."""
         major, minor = isa or self.isa
-        path = next(self.paths)
-        with open(path, "w") as file:
-            file.write(f".version {major}.{minor}\n.target sm_{target}\n.address_size 64\n"
-                       f".entry k() {{ {body} ret; }}\n")
-        command = [self.ptxas, "-arch", f"sm_{target}", path, "-o", os.devnull]
-        return subprocess.run(command, capture_output=True).returncode == 0
+        head = [f".version {major}.{minor}", f".target sm_{target}", ".address_size 64", ".entry k() {"]
+        with open(self.path, "w") as file:
+            file.write("\n".join([*head, *lines, "ret; }", ""]))
+        command = [self.ptxas, "-arch", f"sm_{target}", self.path, "-o", os.devnull]
+        answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return answer, {int(number) - len(head) - 1 for number in re.findall(r"line (\d+);", answer.stdout)}
+
+    def knows(self, target, isa=None):
+        return self.run([], target, isa)[0].returncode == 0
+
+    def accepted(self, rows, target):
+        """The names of the rows that ptxas assembles together, after those in which it found fault were taken out."""
+        while True:
+            answer, faults = self.run([statement(row) for row in rows], target)
+            if answer.returncode == 0:
+                return {row["name"] for row in rows}
+            if not faults:
+                sys.exit(f"sm_{target}: {answer.stdout}")
+            rows = [row for line, row in enumerate(rows) if line not in faults]
 
 
 def disagreements(assembler, rows):
     """Yields a sentence for each target of each row where ptxas and the catalog differ, given that ptxas knows it."""
     claimed = {row["name"]: set(re.findall(r"sm_(\w+)", row["targets"])) for row in rows}
-    targets = sorted(target for target in set.union(*claimed.values()) if assembler.accepts("", target))
-    jobs = [(row, target) for row in rows for target in targets]
+    targets = sorted(target for target in set.union(*claimed.values()) if assembler.knows(target))
     print(f"{len(rows)} instructions, PTX ISA {assembler.isa[0]}.{assembler.isa[1]}, targets {' '.join(targets)}")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(lambda job: assembler.accepts(statement(job[0]), job[1]), jobs))
-    for (row, target), accepted in zip(jobs, answers):
-        expected = target in claimed[row["name"]]
-        newer = assembler.isa > CATALOG_ISA and accepted
-        if accepted != expected and not newer:
-            yield f"{row['name']}: sm_{target}: {'accepted' if accepted else 'rejected'}, against the catalog"
+    for target in targets:
+        accepted = assembler.accepted(rows, target)
+        for name in sorted(claimed):
+            expected = target in claimed[name]
+            newer = assembler.isa > CATALOG_ISA and name in accepted
+            if (name in accepted) != expected and not newer:
+                yield f"{name}: sm_{target}: {'accepted' if name in accepted else 'rejected'}, against the catalog"
 
 
 def main():
