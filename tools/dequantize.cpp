@@ -43,7 +43,8 @@ struct Source {
   Nibbles nibbles;
   TensorScale scale;
   Tensor codes;
-  std::vector<std::byte> scales;  // in linear layout
+  ScaleAxes scale_axes;
+  std::vector<std::byte> scales;  // row-major and not padded
 };
 
 // The metadata of a file that open_tensors() could open; none where it is of another kind than safetensors.
@@ -91,11 +92,12 @@ class QuantizedFile {
              .nibbles = nibbles(r),
              .scale = {},
              .codes = {},
+             .scale_axes = {},
              .scales = {}};
     const int along = axis(name, s.shape);
     const Padding padding = option(kPaddingKey, "zeros", Padding::none, Padding::zeros);
     s.layout = tensor_layout(r, s.shape, along, padding,
-                             option(kOrderKey, "axis-last", CodeOrder::as_tensor, CodeOrder::axis_last));
+                             option(kOrderKey, kAxisLast, CodeOrder::as_tensor, CodeOrder::axis_last));
     if (s.rotated && !(s.layout.source == s.layout.padded)) {  // a part of what was rotated could not be rotated back
       s.shape = tensor_layout(r, s.shape, along, padding).code_shape;
       s.layout.source = s.layout.padded;
@@ -107,7 +109,8 @@ class QuantizedFile {
     const ScaleLayout scales = scale_layout();
     const QuantizedParts parts = quantized_parts(r, name, s.layout, scales);
     s.codes = part(parts.codes);
-    if (has_scale(r)) s.scales = linear_scales(r, s.layout, scales, part(parts.scales.front()));
+    s.scale_axes = scales.axes;
+    if (has_scale(r)) s.scales = row_major_scales(r, s.layout, scales, part(parts.scales.front()));
     if (has_outer_scale(r)) s.scale = scale(r, name, parts);
     return s;
   }
@@ -124,7 +127,9 @@ class QuantizedFile {
     const int id = metadata_.contains(kScaleLayoutKey) ? find_scale_layout(value(kScaleLayoutKey)) : 0;
     if (id < 0)
       fail("", fmt::format("metadata '{}' is '{}', which is no layout", kScaleLayoutKey, value(kScaleLayoutKey)));
-    return kScaleLayouts[std::size_t(id)];
+    ScaleLayout layout = kScaleLayouts[std::size_t(id)];
+    layout.axes = option(kScaleOrderKey, kAxisLast, ScaleAxes::as_tensor, ScaleAxes::axis_last);
+    return layout;
   }
 
   Nibbles nibbles(const Recipe& r) const {
@@ -136,16 +141,16 @@ class QuantizedFile {
     fail("", fmt::format("metadata '{}' is '{}', which is no order", kNibblesKey, value(kNibblesKey)));
   }
 
-  std::vector<std::byte> linear_scales(const Recipe& r, const TensorLayout& layout, const ScaleLayout& scales,
-                                       const Tensor& stored) const {
-    std::vector<std::byte> linear(scale_bytes(r, layout.padded.shape()));
+  std::vector<std::byte> row_major_scales(const Recipe& r, const TensorLayout& layout, const ScaleLayout& scales,
+                                          const Tensor& stored) const {
+    std::vector<std::byte> grid(scale_bytes(r, layout.padded.shape()));
     if (is_linear(scales)) {
-      std::ranges::copy(stored.bytes, linear.begin());
+      std::ranges::copy(stored.bytes, grid.begin());
     } else {
-      load_scales(scales, scale_matrix(r, layout), stored.bytes, linear);
+      load_scales(scales, scale_matrix(r, layout, scales.axes), stored.bytes, grid);
     }
-    if (r.scale.entry().storage_bits == 8) check_scales(r, stored, linear);
-    return linear;
+    if (r.scale.entry().storage_bits == 8) check_scales(r, stored, grid);
+    return grid;
   }
 
   const Recipe& recipe(const std::string& name) const {
@@ -198,15 +203,15 @@ class QuantizedFile {
 
   // A byte that the scale format does not fill (bit 7 of UE4M3) is a fault of the file, not a scale. Padding may hold
   // anything.
-  void check_scales(const Recipe& recipe, const Tensor& stored, std::span<const std::byte> linear) const {
+  void check_scales(const Recipe& recipe, const Tensor& stored, std::span<const std::byte> grid) const {
     const uint32_t unused = 0xff & ~recipe.scale.format().code_mask();
-    const bool as_stored = std::ranges::equal(stored.bytes, linear);
-    for (std::size_t i = 0; i < linear.size(); ++i) {
-      if (!(uint32_t(linear[i]) & unused)) continue;
+    const bool as_stored = std::ranges::equal(stored.bytes, grid);
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+      if (!(uint32_t(grid[i]) & unused)) continue;
       const std::optional<uint64_t> byte = as_stored ? std::optional<uint64_t>(i) : std::nullopt;
       throw InputError({.file = path_, .tensor = stored.name, .byte = byte},
                        fmt::format("of the tensor is 0x{:02x}, which is no {} code: bits of 0x{:02x} are set",
-                                   uint32_t(linear[i]), recipe.scale.name(), unused));
+                                   uint32_t(grid[i]), recipe.scale.name(), unused));
     }
   }
 
@@ -238,7 +243,7 @@ void dequantize_tensor(const Source& source, int threads, const Sink& sink, Prog
       reorder_nibbles(source.nibbles, stored, {.order = NibbleOrder::even_low}, codes);
     }
     if (has_scale(recipe))
-      scales = gather(scale_view(recipe, layout.codes), scale_panel(recipe, layout.codes, panel),
+      scales = gather(scale_view(recipe, layout.codes, source.scale_axes), scale_panel(recipe, layout.codes, panel),
                       recipe.scale.entry().storage_bits, source.scales);
     dequantize(recipe, source.scale, panel.shape, codes, scales, y);
     place_values(layout, panel, y, sink);

@@ -76,9 +76,9 @@ void place_values(const TensorLayout& layout, const Panel& panel, std::span<cons
   });
 }
 
-MatrixView scale_view(const Recipe& recipe, const MatrixView& view) {
+MatrixView scale_view(const Recipe& recipe, const MatrixView& view, ScaleAxes axes) {
   const Matrix grid = scale_grid(recipe, view.shape());
-  if (view.inner == 1) return {.outer = grid.rows, .along = grid.cols, .inner = 1};
+  if (view.inner == 1 || axes == ScaleAxes::axis_last) return {.outer = grid.rows, .along = grid.cols, .inner = 1};
   if (recipe.block.rows > 1) return {.outer = 1, .along = grid.cols, .inner = grid.rows};
   return {.outer = view.outer, .along = grid.cols, .inner = view.inner};
 }

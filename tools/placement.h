@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "emulation/blocks/layout.h"
 #include "emulation/panels.h"
 
 namespace halfulp {
@@ -25,7 +26,7 @@ std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bi
 void place_values(const TensorLayout& layout, const Panel& panel, std::span<const float> values, const Sink& sink);
 
 // The scales of a view of codes and of one of its panels.
-MatrixView scale_view(const Recipe& recipe, const MatrixView& codes);
+MatrixView scale_view(const Recipe& recipe, const MatrixView& codes, ScaleAxes axes);
 Panel scale_panel(const Recipe& recipe, const MatrixView& codes, const Panel& panel);
 
 }  // namespace halfulp

@@ -31,11 +31,13 @@ constexpr std::string_view kNotes =
   T.codes         the codes, in the tensor's own order, or with --axis last under --transpose. Two E2M1 codes share a
                   byte, the even element in the low nibble unless --nibbles says otherwise: such codes are U8 and half
                   as many along the last dimension. Others have their own dtype.
-  T.scales        one scale per block, row-major and not padded, or as --scale-layout says
+  T.scales        one scale per block, row-major and not padded, or as --scale-layout says: linear and padded-4x128 are
+                  of the grid as the tensor lies; padded-128x4 and swizzled-128x4 of the grid whose columns are blocks
+                  along --axis, transposed where that is not the last dimension, as Transformer Engine does
   T.global_scale  FP32, the decode factor: x is about code * scale * global_scale      } recipes with a
   T.amax          FP32, the magnitude that it came from                                } tensor scale
 Metadata: recipe, axis, rounding, T.shape and T.dtype of the source, and what was asked for of seed, padding,
-code_order, nibbles, scale_layout and hadamard; recipe_definition states a recipe that is not of the catalog. For a .npy
+code_order, nibbles, scale_layout, scale_order and hadamard; recipe_definition states a recipe that is not of the catalog. For a .npy
 input T is the file's stem.
 Along --axis a tensor must be whole blocks, unless the recipe says otherwise or --pad adds zeros. Tiles are of the matrix
 whose rows are all dimensions but that axis. --hadamard rotates first, and dequantize does not rotate back. A recipe that
@@ -115,8 +117,9 @@ void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
 void add_layout(SafetensorsMetadata& metadata, const Job& job) {
   const Arguments& arguments = job.arguments;
   if (arguments.flag("--pad")) metadata[kPaddingKey] = "zeros";
-  if (arguments.flag("--transpose")) metadata[kOrderKey] = "axis-last";
+  if (arguments.flag("--transpose")) metadata[kOrderKey] = kAxisLast;
   if (!is_linear(job.scales)) metadata[kScaleLayoutKey] = job.scales.name;
+  if (job.scales.axes == ScaleAxes::axis_last) metadata[kScaleOrderKey] = kAxisLast;
   if (job.nibbles.order != NibbleOrder::even_low) metadata[kNibblesKey] = arguments.string("--nibbles");
   if (!arguments.has("--hadamard")) return;
   metadata[kHadamardKey] = arguments.string("--hadamard");
@@ -171,7 +174,7 @@ struct Work {
   Randomness random;
   std::size_t codes;
   SafetensorsWriter& writer;
-  std::vector<std::byte> linear_scales = {};  // before they are laid out otherwise
+  std::vector<std::byte> row_major_scales = {};  // before it is laid out otherwise
 
   Sink sink(std::size_t part) {
     return [this, part](uint64_t offset, std::span<const std::byte> bytes) { writer.write(part, offset, bytes); };
@@ -179,7 +182,7 @@ struct Work {
   Sink scale_sink() {
     if (is_linear(job.scales)) return sink(codes + 1);
     return [this](uint64_t offset, std::span<const std::byte> bytes) {
-      std::ranges::copy(bytes, linear_scales.begin() + std::ptrdiff_t(offset));
+      std::ranges::copy(bytes, row_major_scales.begin() + std::ptrdiff_t(offset));
     };
   }
 };
@@ -198,16 +201,17 @@ void quantize_panel(Work& work, const Panel& panel, std::span<const Source> x) {
   }
   place(layout.codes, panel, recipe.element.entry().storage_bits, codes, work.sink(work.codes));
   if (has_scale(recipe))
-    place(scale_view(recipe, layout.codes), scale_panel(recipe, layout.codes, panel), recipe.scale.entry().storage_bits,
-          scales, work.scale_sink());
+    place(scale_view(recipe, layout.codes, work.job.scales.axes), scale_panel(recipe, layout.codes, panel),
+          recipe.scale.entry().storage_bits, scales, work.scale_sink());
 }
 
 void write_scales(Work& work) {
   const Recipe& recipe = work.job.recipe;
   if (!is_linear(work.job.scales)) {
-    const Grid grid = scale_matrix(recipe, work.reading.layout), stored = padded_grid(work.job.scales, grid);
+    const Grid grid = scale_matrix(recipe, work.reading.layout, work.job.scales.axes),
+               stored = padded_grid(work.job.scales, grid);
     std::vector<std::byte> bytes(stored.rows * stored.cols);
-    store_scales(work.job.scales, grid, work.linear_scales, bytes);
+    store_scales(work.job.scales, grid, work.row_major_scales, bytes);
     work.writer.write(work.codes + 1, 0, bytes);
   }
   if (has_outer_scale(recipe)) {
@@ -220,7 +224,8 @@ void write_scales(Work& work) {
 // Returns how many elements were not finite.
 uint64_t quantize_tensor(Work& work, Progress& progress) {
   const Recipe& recipe = work.job.recipe;
-  if (!is_linear(work.job.scales)) work.linear_scales.resize(scale_bytes(recipe, work.reading.layout.padded.shape()));
+  if (!is_linear(work.job.scales))
+    work.row_major_scales.resize(scale_bytes(recipe, work.reading.layout.padded.shape()));
   std::atomic<uint64_t> nonfinite = 0;
   with_element_type(work.tensor.dtype, [&]<class Source>() {
     for_each_panel<Source>(

@@ -7,7 +7,7 @@ namespace {
 
 // The scales' shape: the codes' with fewer along the axis; of tiles, and of a tensor of rank 0, that of the matrix.
 std::vector<uint64_t> scales_shape(const Recipe& recipe, const TensorLayout& layout) {
-  const MatrixView view = scale_view(recipe, layout.codes);
+  const MatrixView view = scale_view(recipe, layout.codes, ScaleAxes::as_tensor);
   std::vector<uint64_t> shape = layout.code_shape;
   if (recipe.block.rows > 1 || shape.empty())
     return view.inner == 1 ? std::vector{view.outer, view.along} : std::vector{view.along, view.inner};
@@ -17,8 +17,8 @@ std::vector<uint64_t> scales_shape(const Recipe& recipe, const TensorLayout& lay
 
 }  // namespace
 
-Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout) {
-  const MatrixView view = scale_view(recipe, layout.codes);
+Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout, ScaleAxes axes) {
+  const MatrixView view = scale_view(recipe, layout.codes, axes);
   return view.inner == 1 ? Grid{.rows = view.outer, .cols = view.along}
                          : Grid{.rows = view.outer * view.along, .cols = view.inner};
 }
@@ -37,7 +37,7 @@ QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, co
     const auto dtype = dtype_named(recipe.scale.entry().dtype);
     std::vector<uint64_t> shape = scales_shape(recipe, layout);
     if (!is_linear(scales)) {
-      const Grid stored = padded_grid(scales, scale_matrix(recipe, layout));
+      const Grid stored = padded_grid(scales, scale_matrix(recipe, layout, scales.axes));
       shape = {stored.rows, stored.cols};
     }
     parts.scales = {{name + ".scales", dtype ? *dtype : Dtype::u8, shape}};

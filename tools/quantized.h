@@ -25,8 +25,9 @@ struct QuantizedParts {
 QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const TensorLayout& layout,
                                const ScaleLayout& scales);
 
-// The scales as the matrix that a layout is of.
-Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout);
+// The scales as the matrix that a layout is of. As the tensor lies its columns are the dimensions behind the axis, or the
+// axis where it is the last.
+Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout, ScaleAxes axes);
 
 constexpr bool is_linear(const ScaleLayout& layout) {
   return layout.pad == Grid{.rows = 1, .cols = 1} && layout.order == ScaleOrder::row_major;
@@ -42,7 +43,9 @@ inline constexpr char kRoundingKey[] = "rounding";
 inline constexpr char kSeedKey[] = "seed";
 inline constexpr char kPaddingKey[] = "padding";
 inline constexpr char kOrderKey[] = "code_order";
+inline constexpr char kAxisLast[] = "axis-last";  // an order
 inline constexpr char kScaleLayoutKey[] = "scale_layout";
+inline constexpr char kScaleOrderKey[] = "scale_order";
 inline constexpr char kHadamardKey[] = "hadamard";
 inline constexpr char kNibblesKey[] = "nibbles";
 inline constexpr char kShapeKey[] = "shape";

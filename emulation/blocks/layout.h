@@ -132,30 +132,39 @@ HOST_DEVICE constexpr GridPosition swizzled_position(uint64_t cols, uint64_t off
 
 enum class ScaleOrder { row_major, tiles };
 
+// Which way the grid lies, for blocks along another dimension of the tensor than the last.
+enum class ScaleAxes {
+  as_tensor,  // as the tensor does: blocks that follow one another along their dimension are in a column
+  axis_last,  // transposed: they are in a row, as matrix instructions want the scales of either operand
+};
+
 // How a grid of scales is stored: padded to multiples of pad.rows and pad.cols, in that order. Pad bytes are 0 where
 // halfulp writes them, and not looked at where it reads them: kernels leave them as they were.
 struct ScaleLayout {
   std::string_view name;
   Grid pad;
   ScaleOrder order;
+  ScaleAxes axes;
   std::string_view meaning;
   std::string_view source;
 };
 
 // clang-format off
 inline constexpr auto kScaleLayouts = std::to_array<ScaleLayout>({
-    {.name = "linear", .pad = {1, 1}, .order = ScaleOrder::row_major,
+    {.name = "linear", .pad = {1, 1}, .order = ScaleOrder::row_major, .axes = ScaleAxes::as_tensor,
      .meaning = "row-major, not padded",
      .source = "compressed-tensors, ModelOpt and gpt-oss checkpoints"},
-    {.name = "padded-128x4", .pad = {128, 4}, .order = ScaleOrder::row_major,
-     .meaning = "row-major, rows padded to 128 and columns to 4",
+    {.name = "padded-128x4", .pad = {128, 4}, .order = ScaleOrder::row_major, .axes = ScaleAxes::axis_last,
+     .meaning = "row-major, rows padded to 128 and columns, which are blocks along the axis, to 4",
      .source = "NVIDIA/TransformerEngine pytorch/csrc/quantizer.cpp, get_scale_shape"},
-    {.name = "padded-4x128", .pad = {4, 128}, .order = ScaleOrder::row_major,
-     .meaning = "row-major, rows padded to 4 and columns to 128",
+    {.name = "padded-4x128", .pad = {4, 128}, .order = ScaleOrder::row_major, .axes = ScaleAxes::as_tensor,
+     .meaning = "row-major, rows padded to 4 and columns to 128, as the tensor lies",
      .source = "NVIDIA/TransformerEngine pytorch/csrc/quantizer.cpp, MXFP8Quantizer::get_scale_shape, columnwise"},
-    {.name = "swizzled-128x4", .pad = {kTileRows, kTileCols}, .order = ScaleOrder::tiles,
-     .meaning = "tiles of 128 rows by 4 columns as block-scaled matrix instructions read them; UE4M3 and E8M0 alike",
-     .source = "cuBLAS, 1D block scaling factors layout; CUTLASS include/cutlass/detail/sm100_blockscaled_layout.hpp"},
+    {.name = "swizzled-128x4", .pad = {kTileRows, kTileCols}, .order = ScaleOrder::tiles, .axes = ScaleAxes::axis_last,
+     .meaning = "tiles of 128 rows by 4 columns, which are blocks along the axis, as block-scaled matrix instructions "
+                "read them; UE4M3 and E8M0 alike",
+     .source = "cuBLAS, 1D block scaling factors layout; CUTLASS include/cutlass/detail/sm100_blockscaled_layout.hpp; "
+               "NVIDIA/TransformerEngine common/swizzle/swizzle.cu, which transposes MXFP8's columnwise grid"},
 });
 // clang-format on
 

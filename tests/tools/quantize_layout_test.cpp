@@ -172,51 +172,86 @@ TEST_P(QuantizePad, IsQuantizingTheTensorWithZerosAdded) {
   expect_same(got.values(), cropped);
 }
 
-// A grid of scales, and a tensor whose scales it is.
+// A grid of scales, and a tensor whose scales it is. A matrix instruction wants a row for each row of the operand, and
+// a column for each block along the dimension that it sums over.
 struct ScaleGrid {
   std::string name;
   std::string recipe;
   Shape shape;
   Words options;
-  uint64_t rows, cols;
+  uint64_t rows, cols;  // as the tensor lies, columns being what is behind the axis, or the axis where it is last
+  std::optional<std::size_t> axis = {};  // of the linear scales, where blocks lie along another than the last
 };
 
 const std::vector<ScaleGrid> kGrids{{"Rows", "nvfp4/te", {300, 80}, {}, 300, 5},
                                     {"OneScale", "mxfp8/te", {32}, {}, 1, 1},
                                     {"WholeTiles", "mxfp8/te", {128, 128}, {}, 128, 4},
                                     {"RankThree", "nvfp4/te", {2, 75, 80}, {}, 150, 5},
-                                    {"AlongRows", "mxfp8/te", {160, 130}, {"--axis", "0"}, 5, 130},
+                                    {"AlongRows", "mxfp8/te", {160, 130}, {"--axis", "0"}, 5, 130, 0},
+                                    {"AlongTheFirst", "mxfp8/te", {96, 7, 20}, {"--axis", "0"}, 3, 140, 0},
+                                    {"AlongTheMiddle", "nvfp4/te", {3, 80, 44}, {"--axis", "-2"}, 15, 44, 1},
+                                    {"TilesAlongRows", "nvfp4/te-2d", {80, 2080}, {"--axis", "0"}, 5, 130, 0},
+                                    {"PaddedAlongRows", "mxfp8/te", {129, 130}, {"--axis", "0", "--pad"}, 5, 130, 0},
                                     {"Transposed", "nvfp4/te", {80, 130}, {"--axis", "0", "--transpose"}, 130, 5},
                                     {"Tiles", "nvfp4/te-2d", {48, 80}, {}, 3, 5},
                                     {"Padded", "nvfp4/te", {130, 33}, {"--pad"}, 130, 3}};
 
+using Offset = std::function<uint64_t(uint64_t row, uint64_t col, uint64_t cols)>;
+
 class QuantizeScales : public testing::TestWithParam<ScaleGrid> {
  protected:
-  void expect_layout(const std::string& name, uint64_t row_pad, uint64_t col_pad,
-                     const std::function<uint64_t(uint64_t row, uint64_t col, uint64_t cols)>& offset) {
-    const ScaleGrid& grid = GetParam();
-    const Array w = uneven_values(grid.shape);
-    const Quantization linear(w, grid.recipe, grid.options);
-    Quantization got(w, grid.recipe, joined({"--scale-layout", name}, grid.options));
-    const uint64_t rows = (grid.rows + row_pad - 1) / row_pad * row_pad;
-    const uint64_t cols = (grid.cols + col_pad - 1) / col_pad * col_pad;
-    std::string expected(rows * cols, '\0');
-    std::vector<bool> is_scale(rows * cols);
-    for (uint64_t row = 0; row < grid.rows; ++row) {
-      for (uint64_t col = 0; col < grid.cols; ++col) {
-        expected[offset(row, col, cols)] = linear.scales().bytes[row * grid.cols + col];
-        is_scale[offset(row, col, cols)] = true;
+  void SetUp() override {
+    w_ = uneven_values(GetParam().shape);
+    linear_.emplace(w_, GetParam().recipe, GetParam().options);
+    for (const char byte : linear_->scales().bytes) scales_.push_back(byte);
+  }
+
+  // The grid in the linear layout, as the tensor lies.
+  void expect_as_tensor(const std::string& name, Shape pad, const Offset& offset) {
+    expect_layout(name, pad, {GetParam().rows, GetParam().cols}, offset);
+    EXPECT_FALSE(metadata_.contains("scale_order"));
+  }
+
+  // The grid with blocks along the axis in a row.
+  void expect_axis_last(const std::string& name, Shape pad, const Offset& offset) {
+    Shape grid{GetParam().rows, GetParam().cols};
+    if (GetParam().axis) {
+      const Shape shape = linear_->scales().shape;
+      scales_ = axis_last(scales_, shape, *GetParam().axis);
+      grid = {scales_.size() / shape[*GetParam().axis], shape[*GetParam().axis]};
+    }
+    expect_layout(name, pad, grid, offset);
+    EXPECT_EQ(metadata_.at("scale_order"), "axis-last");
+  }
+
+ private:
+  void expect_layout(const std::string& name, Shape pad, const Shape& grid, const Offset& offset) {
+    Quantization got(w_, GetParam().recipe, joined({"--scale-layout", name}, GetParam().options));
+    for (std::size_t i = 0; i < 2; ++i) pad[i] *= (grid[i] + pad[i] - 1) / pad[i];
+    std::string expected(pad[0] * pad[1], '\0');
+    std::vector<bool> is_scale(expected.size());
+    ASSERT_EQ(scales_.size(), grid[0] * grid[1]);
+    for (uint64_t row = 0; row < grid[0]; ++row) {
+      for (uint64_t col = 0; col < grid[1]; ++col) {
+        expected[offset(row, col, pad[1])] = scales_[row * grid[1] + col];
+        is_scale[offset(row, col, pad[1])] = true;
       }
     }
-    EXPECT_EQ(got.scales().shape, (Shape{rows, cols}));
+    EXPECT_EQ(got.scales().shape, pad);
     EXPECT_EQ(got.scales().bytes, expected);
-    EXPECT_EQ(got.codes(), linear.codes());
+    EXPECT_EQ(got.codes(), linear_->codes());
+    metadata_ = got.file.metadata;
 
     std::string& stored = got.file.tensors["w.scales"].bytes;
     for (std::size_t i = 0; i < stored.size(); ++i)
       if (!is_scale[i]) stored[i] = '\xff';  // kernels leave padding as it was
-    expect_same(got.values(), linear.values());
+    expect_same(got.values(), linear_->values());
   }
+
+  Array w_;
+  std::optional<Quantization> linear_;
+  std::vector<char> scales_;
+  SafetensorsMetadata metadata_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Grids, QuantizeScales, testing::ValuesIn(kGrids),
@@ -224,16 +259,27 @@ INSTANTIATE_TEST_SUITE_P(Grids, QuantizeScales, testing::ValuesIn(kGrids),
 
 uint64_t row_major(uint64_t row, uint64_t col, uint64_t cols) { return row * cols + col; }
 
-TEST_P(QuantizeScales, Padded128x4IsRowMajor) { expect_layout("padded-128x4", 128, 4, row_major); }
+TEST_P(QuantizeScales, Padded128x4HasARowOfBlocksInARow) { expect_axis_last("padded-128x4", {128, 4}, row_major); }
 
-TEST_P(QuantizeScales, Padded4x128IsRowMajor) { expect_layout("padded-4x128", 4, 128, row_major); }
+TEST_P(QuantizeScales, Padded4x128IsAsTheTensor) { expect_as_tensor("padded-4x128", {4, 128}, row_major); }
 
 // cuBLAS, 1D block scaling factors layout: within a tile of 128 x 4, offset = (row % 32) * 16 + (row / 32) * 4 + col;
 // tiles follow one another along a row of tiles.
 TEST_P(QuantizeScales, SwizzledIsTheTensorCoresOrder) {
-  expect_layout("swizzled-128x4", 128, 4, [](uint64_t row, uint64_t col, uint64_t cols) {
+  expect_axis_last("swizzled-128x4", {128, 4}, [](uint64_t row, uint64_t col, uint64_t cols) {
     const uint64_t r = row % 128;
     return (row / 128 * (cols / 4) + col / 4) * 512 + r % 32 * 16 + r / 32 * 4 + col % 4;
+  });
+}
+
+// A matrix instruction does not know how the operand lay in the tensor.
+TEST(QuantizeScalesAlong, AnyAxisAreTheMovedTensorsOwnForMatrixInstructions) {
+  for_each_axis([](const Shape& shape, std::size_t axis) {
+    const Array w = uneven_values(shape);
+    for (const std::string name : {"padded-128x4", "swizzled-128x4"}) {
+      const Quantization got(w, "nvfp4/te", {"--axis", std::to_string(axis), "--scale-layout", name});
+      EXPECT_EQ(got.scales(), Quantization(axis_last(w, axis), "nvfp4/te", {"--scale-layout", name}).scales()) << name;
+    }
   });
 }
 
