@@ -4,14 +4,23 @@ if(HALFULP_CUDA STREQUAL "OFF")
   return()
 endif()
 
+# The first nvcc that says which variant of a target it compiles for, and that knows sm_103a.
+set(HALFULP_MIN_CUDA 12.9)
+
 include(CheckLanguage)
 check_language(CUDA)
-if(NOT CMAKE_CUDA_COMPILER)
+set(halfulp_cuda_lack "no CUDA compiler was found")
+if(CMAKE_CUDA_COMPILER)
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE halfulp_cuda_version ERROR_QUIET)
+  string(REGEX MATCH "release ([0-9.]+)" halfulp_cuda_version "${halfulp_cuda_version}")
+  set(halfulp_cuda_lack "${CMAKE_CUDA_COMPILER} is too old (${halfulp_cuda_version})")
+endif()
+if(NOT CMAKE_CUDA_COMPILER OR CMAKE_MATCH_1 VERSION_LESS HALFULP_MIN_CUDA)
   if(HALFULP_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "HALFULP_CUDA=ON, but no CUDA compiler was found. Install the CUDA Toolkit (12.8 or later "
-                        "for Blackwell targets), put nvcc on PATH, or configure with -DHALFULP_CUDA=AUTO.")
+    message(FATAL_ERROR "HALFULP_CUDA=ON, but ${halfulp_cuda_lack}. Install the CUDA Toolkit, ${HALFULP_MIN_CUDA} or "
+                        "later, and put its nvcc on PATH, or configure with -DHALFULP_CUDA=AUTO.")
   endif()
-  message(STATUS "No CUDA compiler: building for the CPU only")
+  message(STATUS "Building for the CPU only: ${halfulp_cuda_lack}")
   return()
 endif()
 
