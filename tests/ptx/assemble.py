@@ -28,6 +28,23 @@ def describe(halfulp, *words):
     return json.loads(run.stdout)
 
 
+def catalog_rows(halfulp):
+    """What the program says of each instruction, by catalog position."""
+    names = [row["name"] for row in describe(halfulp)["instructions"]]
+    return [row for name in names for row in describe(halfulp, name)["found"] if row["kind"] == "instruction"]
+
+
+def targets_of(row):
+    return set(re.findall(r"sm_(\w+)", row["targets"]))
+
+
+def find_ptxas():
+    ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+    if not ptxas:
+        skip("no ptxas on PATH or in /usr/local/cuda/bin")
+    return ptxas
+
+
 def source_bits(row):
     packed = "a;" in row["syntax"] or "a, rbits;" in row["syntax"]
     return ELEMENT_BITS.get(row["source"], 8) * (len(row["lanes"]) if packed else 1)
@@ -73,7 +90,7 @@ class Assembler:
 
 def disagreements(assembler, rows):
     """Yields a sentence for each target of each row where ptxas and the catalog differ, given that ptxas knows it."""
-    claimed = {row["name"]: set(re.findall(r"sm_(\w+)", row["targets"])) for row in rows}
+    claimed = {row["name"]: targets_of(row) for row in rows}
     targets = sorted(target for target in set.union(*claimed.values()) if assembler.knows(target))
     print(f"{len(rows)} instructions, PTX ISA {assembler.isa[0]}.{assembler.isa[1]}, targets {' '.join(targets)}")
     for target in targets:
@@ -87,11 +104,8 @@ def disagreements(assembler, rows):
 
 def main():
     halfulp = sys.argv[1]
-    ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
-    if not ptxas:
-        skip("no ptxas on PATH or in /usr/local/cuda/bin")
-    names = [row["name"] for row in describe(halfulp)["instructions"]]
-    rows = [row for name in names for row in describe(halfulp, name)["found"] if row["kind"] == "instruction"]
+    ptxas = find_ptxas()
+    rows = catalog_rows(halfulp)
     with tempfile.TemporaryDirectory() as folder:
         assembler = Assembler(ptxas, folder)
         if assembler.isa is None or assembler.isa < CATALOG_ISA:
