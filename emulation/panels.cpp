@@ -28,15 +28,16 @@ MatrixView view_along(const std::vector<uint64_t>& shape, std::size_t axis) {
 }  // namespace
 
 TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& shape, int axis, Padding padding,
-                           CodeOrder order) {
+                           CodeOrder order, const Rotation& rotation) {
   TensorLayout layout{.code_shape = shape, .axis = axis, .source = {1, 1, 1}, .padded = {1, 1, 1}, .codes = {1, 1, 1}};
-  if (!has_scale(recipe) || shape.empty()) {
+  const bool rows = has_scale(recipe) || rotation || order == CodeOrder::axis_last;
+  if (!rows || shape.empty()) {
     for (const uint64_t extent : shape) layout.source.along *= extent;
     layout.padded = layout.codes = layout.source;
     return layout;
   }
   const std::size_t along = std::size_t(axis + int(shape.size()));
-  if (padding == Padding::zeros) layout.code_shape = padded_shape(recipe, shape, along);
+  if (has_scale(recipe) && padding == Padding::zeros) layout.code_shape = padded_shape(recipe, shape, along);
   layout.source = view_along(shape, along);
   layout.codes = layout.padded = view_along(layout.code_shape, along);
   if (order == CodeOrder::as_tensor) return layout;
@@ -44,18 +45,6 @@ TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& sh
               layout.code_shape.end());
   layout.axis = -1;
   layout.codes = {.outer = layout.padded.outer * layout.padded.inner, .along = layout.padded.along, .inner = 1};
-  return layout;
-}
-
-void rotate(const Hadamard& h, const Panel& panel, std::span<float> elements) {
-  const std::vector<float> x(elements.begin(), elements.end());
-  hadamard(h, panel.shape.cols, x, elements);
-}
-
-TensorLayout layout_along(const std::vector<uint64_t>& shape, int axis) {
-  TensorLayout layout{.code_shape = shape, .axis = axis, .source = {1, 1, 1}, .padded = {1, 1, 1}, .codes = {1, 1, 1}};
-  if (!shape.empty()) layout.source = view_along(shape, std::size_t(axis + int(shape.size())));
-  layout.padded = layout.codes = layout.source;
   return layout;
 }
 

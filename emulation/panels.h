@@ -30,6 +30,9 @@ struct MatrixView {
   friend bool operator==(const MatrixView&, const MatrixView&) = default;
 };
 
+// What is done to rows before they are quantized: a Hadamard transform whose groups share one vector of signs.
+using Rotation = std::optional<Hadamard>;
+
 // What becomes of a tensor that is not whole blocks.
 enum class Padding { none, zeros };
 
@@ -48,13 +51,11 @@ struct TensorLayout {
   MatrixView codes;                  // the array of codes, whose rows and columns are those of `padded`
 };
 
-// `axis` counts from the end: -rank <= axis <= -1; rank 0 is one element. A recipe without blocks sees one row. Rows
-// are padded too where the tensor is a matrix.
+// `axis` counts from the end: -rank <= axis <= -1; rank 0 is one element. A recipe without blocks sees one row, unless
+// rows are rotated or the copy is transposed. Rows are padded too where the tensor is a matrix.
 TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& shape, int axis,
-                           Padding padding = Padding::none, CodeOrder order = CodeOrder::as_tensor);
-
-// The tensor along an axis whatever the recipe: for what is done to rows before they are quantized.
-TensorLayout layout_along(const std::vector<uint64_t>& shape, int axis);
+                           Padding padding = Padding::none, CodeOrder order = CodeOrder::as_tensor,
+                           const Rotation& rotation = {});
 
 // Rows and columns of a matrix, from element (first_row, first_col) on.
 struct Panel {
@@ -118,10 +119,6 @@ void load_panel(const Tensor& tensor, const TensorLayout& layout, const Panel& p
   });
 }
 
-// What is done to rows before they are quantized: a Hadamard transform whose groups share one vector of signs.
-using Rotation = std::optional<Hadamard>;
-void rotate(const Hadamard& hadamard, const Panel& panel, std::span<float> elements);
-
 // Calls fn(panel, elements) for each panel, on `threads` threads at the same time, and gives back the memory of what
 // was read.
 template <class Source, class Fn>
@@ -134,7 +131,7 @@ void for_each_panel(const Recipe& recipe, const Tensor& tensor, const TensorLayo
     std::vector<Source> elements(panel.shape.elements());
     load_panel<Source>(tensor, layout, panel, elements);
     if constexpr (std::is_same_v<Source, float>)
-      if (rotation) rotate(*rotation, panel, elements);
+      if (rotation) hadamard(*rotation, panel.shape.cols, elements, elements);
     fn(panel, std::span<const Source>(elements));
     if (layout.source.inner > 1 || !(layout.source == layout.padded)) return;
     const uint64_t first = panel.first_row * layout.source.along + panel.first_col;

@@ -16,8 +16,8 @@
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/mapped_file.h"
-#include "lib/notice.h"
 #include "lib/npy.h"
+#include "lib/parse_number.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/placement.h"
@@ -30,7 +30,11 @@ namespace {
 
 constexpr std::string_view kNotes =
     R"(Reads what 'halfulp quantize' writes and gives each tensor back under its own name, as FP32, with the roundings of
-the publisher's own dequantization. The output is a .npy file if its name ends so (one tensor only), else safetensors.)";
+the publisher's own dequantization. A tensor that was rotated first (--hadamard) is rotated back, rounding once, to FP32;
+--keep-rotated leaves it as it was quantized, with its padding, and says so in the metadata. The output is a .npy file
+if its name ends so (one tensor only), else safetensors.)";
+
+enum class Rotated { back, kept };
 
 // A quantized tensor of the input.
 struct Source {
@@ -39,7 +43,7 @@ struct Source {
   std::vector<uint64_t> shape;
   const Recipe* recipe;
   TensorLayout layout;
-  bool rotated;  // before it was quantized, as its values still are
+  Rotation rotation;  // to be undone
   Nibbles nibbles;
   TensorScale scale;
   Tensor codes;
@@ -59,7 +63,7 @@ SafetensorsMetadata metadata_of(const std::string& path) {
 
 class QuantizedFile {
  public:
-  explicit QuantizedFile(const std::string& path) : path_(path) {
+  QuantizedFile(const std::string& path, Rotated rotated) : path_(path), rotated_(rotated) {
     for (Tensor& tensor : open_tensors(path)) {
       const std::string name = tensor.name;
       tensors_.emplace(name, std::move(tensor));
@@ -80,6 +84,15 @@ class QuantizedFile {
     return found;
   }
 
+  // What a file of values says of them.
+  SafetensorsMetadata metadata_of_values() const {
+    SafetensorsMetadata metadata{{kRecipeKey, value(kRecipeKey)}};
+    if (rotated_ == Rotated::back) return metadata;
+    for (const char* key : {kHadamardKey, kSeedKey, kAxisKey})
+      if (metadata_.contains(kHadamardKey) && metadata_.contains(key)) metadata[key] = value(key);
+    return metadata;
+  }
+
  private:
   Source source(const std::string& name) const {
     const Recipe& r = recipe(name);
@@ -88,7 +101,7 @@ class QuantizedFile {
              .shape = shape(name),
              .recipe = &r,
              .layout = {},
-             .rotated = metadata_.contains(kHadamardKey),
+             .rotation = rotation(),
              .nibbles = nibbles(r),
              .scale = {},
              .codes = {},
@@ -97,13 +110,14 @@ class QuantizedFile {
     const int along = axis(name, s.shape);
     const Padding padding = option(kPaddingKey, "zeros", Padding::none, Padding::zeros);
     s.layout = tensor_layout(r, s.shape, along, padding,
-                             option(kOrderKey, kAxisLast, CodeOrder::as_tensor, CodeOrder::axis_last));
-    if (s.rotated && !(s.layout.source == s.layout.padded)) {  // a part of what was rotated could not be rotated back
-      s.shape = tensor_layout(r, s.shape, along, padding).code_shape;
+                             option(kOrderKey, kAxisLast, CodeOrder::as_tensor, CodeOrder::axis_last), s.rotation);
+    if (s.rotation && rotated_ == Rotated::kept) {  // with its padding: a part could not be rotated back
+      s.shape = tensor_layout(r, s.shape, along, padding, CodeOrder::as_tensor, s.rotation).code_shape;
       s.layout.source = s.layout.padded;
+      s.rotation.reset();
     }
-    const std::string reason = has_scale(r) ? refusal(r, s.layout.padded.shape()) : "";
-    if (!reason.empty()) fail(name, fmt::format("shape {}: {}", shape_text(s.shape), reason));
+    const std::string reason = refusal(r, s.shape, {.layout = s.layout, .rotation = s.rotation});
+    if (!reason.empty()) fail(name, reason);
     if (s.nibbles.order != NibbleOrder::even_low && s.layout.codes.inner > 1)
       fail(name, fmt::format("metadata '{}' is for codes whose last dimension is that of the blocks", kNibblesKey));
     const ScaleLayout scales = scale_layout();
@@ -113,6 +127,28 @@ class QuantizedFile {
     if (has_scale(r)) s.scales = row_major_scales(r, s.layout, scales, part(parts.scales.front()));
     if (has_outer_scale(r)) s.scale = scale(r, name, parts);
     return s;
+  }
+
+  // As `quantize` did it, but for the result's format.
+  Rotation rotation() const {
+    if (!metadata_.contains(kHadamardKey)) return std::nullopt;
+    for (const HadamardSignsEntry& row : kHadamardSigns)
+      for (int size = 2; size <= kMaxHadamardSize; size *= 2) {
+        const Hadamard h{.size = size, .signs = row.signs, .seed = seed(), .result = HadamardResult::f32};
+        if (rotation_text(h) != value(kHadamardKey)) continue;
+        if (row.signs == HadamardSigns::te && size != kTeHadamardSize) break;
+        if (row.signs == HadamardSigns::seeded && !metadata_.contains(kSeedKey))
+          fail("", "has seeded signs and no seed");
+        return h;
+      }
+    fail("", fmt::format("metadata '{}' is '{}', which is no size and signs", kHadamardKey, value(kHadamardKey)));
+  }
+
+  uint64_t seed() const {
+    if (!metadata_.contains(kSeedKey)) return 0;
+    const std::optional<uint64_t> seed = parse_unsigned(value(kSeedKey));
+    if (!seed) fail("", fmt::format("metadata '{}' is '{}', which is no seed", kSeedKey, value(kSeedKey)));
+    return *seed;
   }
 
   // The second choice where the key has this value, the first where the key is missing.
@@ -225,6 +261,7 @@ class QuantizedFile {
   }
 
   std::string path_;
+  Rotated rotated_;
   SafetensorsMetadata metadata_;
   std::map<std::string, Tensor> tensors_;
 };
@@ -232,7 +269,7 @@ class QuantizedFile {
 void dequantize_tensor(const Source& source, int threads, const Sink& sink, Progress& progress) {
   const Recipe& recipe = *source.recipe;
   const TensorLayout& layout = source.layout;
-  const Panels panels(recipe, layout.padded);
+  const Panels panels(recipe, layout.padded, source.rotation ? uint64_t(source.rotation->size) : 1);
   const int bits = recipe.element.entry().storage_bits;
   parallel_for(panels.count(), threads, [&](std::size_t number) {
     const Panel panel = panels[number];
@@ -246,6 +283,7 @@ void dequantize_tensor(const Source& source, int threads, const Sink& sink, Prog
       scales = gather(scale_view(recipe, layout.codes, source.scale_axes), scale_panel(recipe, layout.codes, panel),
                       recipe.scale.entry().storage_bits, source.scales);
     dequantize(recipe, source.scale, panel.shape, codes, scales, y);
+    if (source.rotation) inverse_hadamard(*source.rotation, panel.shape.cols, y, y);
     place_values(layout, panel, y, sink);
     if (layout.padded.inner == 1) {
       const uint64_t first = panel.first_row * layout.codes.along + panel.first_col;
@@ -258,10 +296,11 @@ void dequantize_tensor(const Source& source, int threads, const Sink& sink, Prog
 ExitCode run(const Arguments& arguments) {
   check_device(arguments);
   const std::string output = arguments.string("--output");
-  const std::vector<Source> sources = QuantizedFile(arguments.positional("FILE")).sources();
+  const Rotated rotated = arguments.flag("--keep-rotated") ? Rotated::kept : Rotated::back;
+  const QuantizedFile file(arguments.positional("FILE"), rotated);
+  const std::vector<Source> sources = file.sources();
   uint64_t work = 0;
   std::vector<TensorSpec> specs;
-  if (sources.front().rotated) notice("the tensors were rotated before they were quantized; their values still are");
   for (const Source& source : sources) {
     work += source.layout.padded.shape().elements();
     specs.push_back({source.name, Dtype::f32, source.shape});
@@ -278,7 +317,7 @@ ExitCode run(const Arguments& arguments) {
     writer.commit();
     return ExitCode::good;
   }
-  SafetensorsWriter writer(output, specs, {{kRecipeKey, std::string(sources.front().recipe->name)}});
+  SafetensorsWriter writer(output, specs, file.metadata_of_values());
   for (std::size_t i = 0; i < sources.size(); ++i)
     dequantize_tensor(
         sources[i], threads_of(arguments),
@@ -293,9 +332,10 @@ Verb dequantize_verb() {
   return {
       .name = "dequantize",
       .summary = "codes and scales back to values",
-      .examples = {{"halfulp dequantize weights.nvfp4.safetensors -o weights.back.npy", "as FP32"}},
+      .examples = {{"halfulp dequantize weights.nvfp4.safetensors -o weights.back.npy", "as FP32"},
+                   {"halfulp dequantize c.safetensors --keep-rotated -o rotated.npy", "before the rotation is undone"}},
       .positionals = {{.name = "FILE", .help = "a file that 'halfulp quantize' wrote"}},
-      .options = {"--output", "--threads", "--device", "--progress"},
+      .options = {"--keep-rotated", "--output", "--threads", "--device", "--progress"},
       .run = run,
       .notes = kNotes,
   };

@@ -112,6 +112,8 @@ std::string axis_refusal(const Arguments& arguments, const Tensor& tensor) {
   return fmt::format("shape {} has no dimension {}, which --axis names", shape_text(tensor.shape), axis);
 }
 
+}  // namespace
+
 Rotation rotation_of(const Arguments& arguments) {
   if (!arguments.has("--hadamard")) {
     if (arguments.has("--signs")) throw UsageError("--signs are those of --hadamard");
@@ -138,19 +140,13 @@ Rotation rotation_of(const Arguments& arguments) {
   return h;
 }
 
-}  // namespace
-
 Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
   const Padding padding = arguments.lists("--pad") && arguments.flag("--pad") ? Padding::zeros : Padding::none;
-  const bool last = arguments.lists("--transpose") && arguments.flag("--transpose");
-  if (last && !has_scale(recipe))
-    throw UsageError(fmt::format("--transpose is along blocks, and recipe {} has none", recipe.name));
+  const bool transposed = arguments.lists("--transpose") && arguments.flag("--transpose");
+  const CodeOrder order = transposed ? CodeOrder::axis_last : CodeOrder::as_tensor;
   const Rotation rotation = rotation_of(arguments);
   const int axis = axis_of(arguments, tensor);
-  if (rotation && !has_scale(recipe)) return {.layout = layout_along(tensor.shape, axis), .rotation = rotation};
-  return {
-      .layout = tensor_layout(recipe, tensor.shape, axis, padding, last ? CodeOrder::axis_last : CodeOrder::as_tensor),
-      .rotation = rotation};
+  return {.layout = tensor_layout(recipe, tensor.shape, axis, padding, order, rotation), .rotation = rotation};
 }
 
 std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
@@ -161,19 +157,22 @@ std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tens
 
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading) {
   if (std::string reason = refusal(recipe, tensor.dtype); !reason.empty()) return reason;
-  const TensorLayout& layout = reading.layout;
-  const Matrix shape = layout.padded.shape();
   if (reading.rotation && element_kind(tensor.dtype) != ElementKind::narrow_float)
     return fmt::format("{} elements are not rotated", row(tensor.dtype).name);
-  if (reading.rotation && shape.cols % uint64_t(reading.rotation->size) != 0)
-    return fmt::format("shape {}: rows of {} are not whole groups of --hadamard {}", shape_text(tensor.shape),
-                       shape.cols, reading.rotation->size);
-  if (!has_scale(recipe)) return "";
-  if (layout.padded.inner > 1 && recipe.block.rows > 1 && tensor.shape.size() != 2)
+  return refusal(recipe, tensor.shape, reading);
+}
+
+std::string refusal(const Recipe& recipe, const std::vector<uint64_t>& shape, const Reading& reading) {
+  const TensorLayout& layout = reading.layout;
+  const Matrix rows = layout.padded.shape();
+  if (reading.rotation && rows.cols % uint64_t(reading.rotation->size) != 0)
+    return fmt::format("shape {}: rows of {} are not whole groups of --hadamard {}", shape_text(shape), rows.cols,
+                       reading.rotation->size);
+  if (layout.padded.inner > 1 && recipe.block.rows > 1 && shape.size() != 2)
     return fmt::format("blocks of {} rows along another axis than the last are for matrices, not shape {}",
-                       recipe.block.rows, shape_text(tensor.shape));
-  const std::string reason = refusal(recipe, shape);
-  if (!reason.empty()) return fmt::format("shape {}: {}", shape_text(tensor.shape), reason);
+                       recipe.block.rows, shape_text(shape));
+  if (const std::string reason = refusal(recipe, rows); !reason.empty())
+    return fmt::format("shape {}: {}", shape_text(shape), reason);
   if (recipe.element.entry().storage_bits == 4 && !layout.code_shape.empty() && layout.code_shape.back() % 2 != 0)
     return fmt::format("the last dimension of shape {} is odd, and two codes share a byte",
                        shape_text(layout.code_shape));

@@ -26,6 +26,9 @@ Where where(const Tensor& tensor);
 float given_amax(const Arguments& arguments);
 void check_amax(const Arguments& arguments, const std::vector<const Recipe*>& recipes);
 
+// --hadamard and --signs. Throws UsageError where they contradict each other.
+Rotation rotation_of(const Arguments& arguments);
+
 // How a tensor is read for a recipe: --axis, --pad, --transpose, --hadamard.
 struct Reading {
   TensorLayout layout;
@@ -34,7 +37,8 @@ struct Reading {
 // Requires that the tensor has the axis: refusal(). Throws UsageError where the options contradict each other.
 Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor);
 
-// Why the recipe cannot take the tensor so; empty where it can.
+// Why the recipe cannot take a tensor of this shape so, or this tensor; empty where it can.
+std::string refusal(const Recipe& recipe, const std::vector<uint64_t>& shape, const Reading& reading);
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading);
 std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor);
 

@@ -29,6 +29,7 @@ constexpr Option kOptions[] = {
      .help = "rotate groups of N elements along --axis first, rounding to BF16; N is 2, 4, ..., 128", .group = "What"},
     {.names = "--signs", .value_name = "KIND",
      .help = "signs before the rotation: te (16 fixed ones, the default of N = 16), seeded, none", .group = "What"},
+    {.names = "--keep-rotated", .help = "leave values as --hadamard rotated them", .group = "What"},
     {.names = "--scale-layout", .value_name = "NAME",
      .help = "how scales are stored: linear, padded-128x4, padded-4x128 or swizzled-128x4", .group = "Output",
      .default_value = "linear"},

@@ -40,7 +40,7 @@ Metadata: recipe, axis, rounding, T.shape and T.dtype of the source, and what wa
 code_order, nibbles, scale_layout, scale_order and hadamard; recipe_definition states a recipe that is not of the catalog. For a .npy
 input T is the file's stem.
 Along --axis a tensor must be whole blocks, unless the recipe says otherwise or --pad adds zeros. Tiles are of the matrix
-whose rows are all dimensions but that axis. --hadamard rotates first, and dequantize does not rotate back. A recipe that
+whose rows are all dimensions but that axis. --hadamard rotates first, and dequantize rotates back. A recipe that
 rounds stochastically needs --seed: each element's random bits are a function of seed, tensor name and position; with
 random=te it takes --random instead, a word for four elements. NaN and Inf become what the recipe makes of them ('halfulp
 formats RECIPE' says what), and are counted on stderr.)";
@@ -121,9 +121,7 @@ void add_layout(SafetensorsMetadata& metadata, const Job& job) {
   if (!is_linear(job.scales)) metadata[kScaleLayoutKey] = job.scales.name;
   if (job.scales.axes == ScaleAxes::axis_last) metadata[kScaleOrderKey] = kAxisLast;
   if (job.nibbles.order != NibbleOrder::even_low) metadata[kNibblesKey] = arguments.string("--nibbles");
-  if (!arguments.has("--hadamard")) return;
-  metadata[kHadamardKey] = arguments.string("--hadamard");
-  if (arguments.has("--signs")) metadata[kHadamardKey] += ' ' + arguments.string("--signs");
+  if (const Rotation rotation = rotation_of(arguments)) metadata[kHadamardKey] = rotation_text(*rotation);
 }
 
 SafetensorsMetadata metadata_of(const Job& job, const std::vector<Tensor>& tensors) {

@@ -1,5 +1,9 @@
 #include "tools/quantized.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "tools/placement.h"
 
 namespace halfulp {
@@ -21,6 +25,11 @@ Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout, ScaleAxes ax
   const MatrixView view = scale_view(recipe, layout.codes, axes);
   return view.inner == 1 ? Grid{.rows = view.outer, .cols = view.along}
                          : Grid{.rows = view.outer * view.along, .cols = view.inner};
+}
+
+std::string rotation_text(const Hadamard& rotation) {
+  const auto named = std::ranges::find(kHadamardSigns, rotation.signs, &HadamardSignsEntry::signs);
+  return fmt::format("{} {}", rotation.size, named->name);
 }
 
 QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const TensorLayout& layout,

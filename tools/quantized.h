@@ -25,9 +25,12 @@ struct QuantizedParts {
 QuantizedParts quantized_parts(const Recipe& recipe, const std::string& name, const TensorLayout& layout,
                                const ScaleLayout& scales);
 
-// The scales as the matrix that a layout is of. As the tensor lies its columns are the dimensions behind the axis, or the
-// axis where it is the last.
+// The scales as the matrix that a layout is of. As the tensor lies its columns are the dimensions behind the axis, or
+// the axis where it is the last.
 Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout, ScaleAxes axes);
+
+// The rotation as the metadata names it: its size and the name of its signs.
+std::string rotation_text(const Hadamard& rotation);
 
 constexpr bool is_linear(const ScaleLayout& layout) {
   return layout.pad == Grid{.rows = 1, .cols = 1} && layout.order == ScaleOrder::row_major;

@@ -99,6 +99,20 @@ TEST_P(QuantizeAxis, ATransposedCopyIsTheMovedTensorsOwn) {
   });
 }
 
+// Transformer Engine transposes what is under one scale, too.
+TEST(QuantizeTransposed, CodesUnderOneScaleAreTheMovedTensorsOwn) {
+  for_each_axis([](const Shape& shape, std::size_t axis) {
+    const Array w = uneven_values(shape);
+    for (const std::string recipe : {"fp8/te", "bf16", "fp8/te+rounding=stochastic"}) {
+      const Words seed = recipe.ends_with("stochastic") ? Words{"--seed", "5"} : Words{};
+      const Quantization got(w, recipe, joined({"--axis", std::to_string(axis), "--transpose"}, seed));
+      const Quantization moved(axis_last(w, axis), recipe, seed);
+      EXPECT_EQ(got.file.tensors, moved.file.tensors) << recipe;
+      expect_same(axis_last(got.values(), shape, axis), moved.values());
+    }
+  });
+}
+
 TEST(QuantizeAxisOption, CountsFromTheEndIfNegative) {
   for_each_axis([](const Shape& shape, std::size_t axis) {
     const Array w = uneven_values(shape);
@@ -407,16 +421,75 @@ TEST_P(QuantizeHadamard, RotatesGroupsAlongTheAxisUnderOneScale) {
   for (const auto& [recipe, code] : recipes) {
     const Quantization got(w, recipe, joined({"--axis", "1"}, GetParam().options)), expected(moved, recipe);
     EXPECT_EQ(axis_last(elements_of(got.codes().bytes, code), shape, 1), elements_of(expected.codes().bytes, code));
-    expect_same(axis_last(got.values(), shape, 1), expected.values());
+    expect_same(axis_last(got.values({"--keep-rotated"}), shape, 1), expected.values());
   }
+}
+
+// The transpose of the transform, to FP32. The codes' values span few enough bits that long double holds the sums.
+std::vector<float> rotated_back(const std::vector<float>& y, std::size_t n, const std::vector<int>& signs) {
+  std::vector<float> x(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::size_t k = i % n, first = i - k;
+    long double sum = 0;
+    for (std::size_t j = 0; j < n; ++j) sum += (std::popcount(k & j) % 2 ? -1 : 1) * (long double)(y[first + j]);
+    x[i] = float(signs[k] * sum / std::sqrt((long double)(n))) + 0.0f;
+  }
+  return x;
+}
+
+TEST_P(QuantizeHadamard, IsUndoneInWhatComesBack) {
+  const std::vector<std::pair<std::string, Shape>> cases{{"nvfp4/te", {6, 256}}, {"mxfp8/te", {512}}};
+  for (const auto& [recipe, shape] : cases) {
+    const Quantization got(small_integers(shape), recipe, GetParam().options);
+    expect_same(got.values(), rotated_back(got.values({"--keep-rotated"}), GetParam().size, GetParam().signs));
+  }
+}
+
+// Each sum, over the root of 4, 16 or 64, is a whole number that E4M3 with a scale of a power of two has: so every
+// element comes back. Wherever the axis, however it is stored.
+TEST(QuantizeHadamardBack, IsTheTensorWhereNothingIsRounded) {
+  const std::vector<std::pair<std::string, Words>> cases{
+      {"mxfp8/te", {"--hadamard", "4"}},
+      {"mxfp8/te", {"--hadamard", "16", "--transpose"}},
+      {"bf16", {"--hadamard", "16", "--signs", "none"}},
+      {"fp8/torchao-rowwise+scale=e8m0", {"--hadamard", "64", "--signs", "seeded", "--seed", "3"}}};
+  for_each_axis([&](const Shape& shape, std::size_t axis) {
+    Array w{.shape = shape, .x = std::vector<float>(product(shape, 0, shape.size()))};
+    for (std::size_t i = 0; i < w.x.size(); i += 1 + random_word(8, 0, i) % 40) w.x[i] = i % 2 ? 8 : -8;
+    for (const auto& [recipe, options] : cases)
+      expect_same(Quantization(w, recipe, joined({"--axis", std::to_string(axis)}, options)).values(), w.x);
+  });
 }
 
 TEST(QuantizeHadamardPad, RotatesThePaddedTensor) {
   const Array w = small_integers({3, 40});
   Array large{.shape = {3, 48}, .x = std::vector<float>(144)};
   for_each_common(w.shape, large.shape, [&](uint64_t i, uint64_t place) { large.x[place] = w.x[i]; });
-  EXPECT_EQ(Quantization(w, "nvfp4/te", {"--hadamard", "16", "--pad"}).file.tensors,
-            Quantization(rotated(large, 16, kTeSigns), "nvfp4/te").file.tensors);
+  const Quantization got(w, "nvfp4/te", {"--hadamard", "16", "--pad"});
+  const Quantization expected(rotated(large, 16, kTeSigns), "nvfp4/te");
+  EXPECT_EQ(got.file.tensors, expected.file.tensors);
+  expect_same(got.values({"--keep-rotated"}), expected.values());
+
+  const std::vector<float> back = rotated_back(expected.values(), 16, kTeSigns);
+  std::vector<float> cropped(w.x.size());
+  for_each_common(w.shape, large.shape, [&](uint64_t i, uint64_t place) { cropped[i] = back[place]; });
+  expect_same(got.values(), cropped);
+}
+
+TEST(QuantizeHadamardKept, IsInTheMetadataOfTheValues) {
+  const TemporaryDirectory folder;
+  write_file(folder / "w.npy", npy_of(small_integers({16, 4})));
+  ASSERT_EQ(run_halfulp({"quantize", folder / "w.npy", "-r", "mxfp8/te", "--axis", "0", "--pad", "--hadamard", "32",
+                         "--signs", "seeded", "--seed", "0x10", "-o", folder / "q"})
+                .exit_code,
+            0);
+  ASSERT_EQ(run_halfulp({"dequantize", folder / "q", "-o", folder / "back"}).exit_code, 0);
+  EXPECT_FALSE(stored_file(folder / "back").metadata.contains("hadamard"));
+  ASSERT_EQ(run_halfulp({"dequantize", folder / "q", "--keep-rotated", "-o", folder / "kept"}).exit_code, 0);
+  const SafetensorsMetadata kept = stored_file(folder / "kept").metadata;
+  EXPECT_EQ(kept.at("hadamard"), "32 seeded");
+  EXPECT_EQ(kept.at("seed"), "0x10");
+  EXPECT_EQ(kept.at("axis"), "0");
 }
 
 constexpr char kStochastic[] = "nvfp4/te+rounding=stochastic";

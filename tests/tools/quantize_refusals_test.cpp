@@ -25,7 +25,6 @@ struct Refusal {
 const std::vector<Refusal> kUsage{
     {"AxisIsNoNumber", {"-r", "nvfp4/te", "--axis", "x"}, {"--axis", "'x'"}},
     {"AxisTwice", {"-r", "nvfp4/te", "--axis", "0", "--axis", "1"}, {"--axis is given 2 times"}},
-    {"TransposeWithoutBlocks", {"-r", "bf16", "--transpose"}, {"--transpose", "recipe bf16 has none"}},
     {"HadamardIsNoNumber", {"-r", "nvfp4/te", "--hadamard", "x"}, {"--hadamard", "'x'"}},
     {"HadamardIsNoPower", {"-r", "nvfp4/te", "--hadamard", "24"}, {"--hadamard", "24", "2, 4, 8, 16, 32, 64 or 128"}},
     {"HadamardTooLarge", {"-r", "nvfp4/te", "--hadamard", "256"}, {"--hadamard", "'256'", "2 to 128"}},
@@ -155,6 +154,7 @@ struct Spoilt {
   std::string key;
   std::string value;
   Words says;
+  Words options = {};
   friend void PrintTo(const Spoilt& test, std::ostream* out) { *out << test.recipe << ", " << test.key; }
 };
 
@@ -182,6 +182,24 @@ const std::vector<Spoilt> kSpoilt{
     {"ShapeOfOtherOrder", "nvfp4/te", "w.shape", "[128,32]", {"tensor 'w.codes'", "(128, 16)"}},
     {"ShapeTooLarge", "fp8/te", "w.shape", "[4294967296,4294967296]", {"tensor 'w.codes'"}},
     {"ShapeOfNothing", "nvfp4/te", "w.shape", "[0,18446744073709551615]", {"tensor 'w'"}},
+    {"ShapeOfHalfABytePerRow", "nvfp4/te", "w.shape", "[32,129]", {"tensor 'w'", "(32, 129)", "odd"}, {"--axis", "0"}},
+    {"ShapeOfPartialGroups",
+     "fp8/te",
+     "w.shape",
+     "[128,32]",
+     {"tensor 'w'", "(128, 32)", "128"},
+     {"--hadamard", "128"}},
+    {"HadamardWithoutSigns", "nvfp4/te", "hadamard", "16", {"'hadamard'", "'16'"}},
+    {"HadamardIsNoPower", "nvfp4/te", "hadamard", "24 none", {"'hadamard'", "'24 none'"}},
+    {"TeSignsOfAnotherSize", "nvfp4/te", "hadamard", "32 te", {"'hadamard'", "'32 te'"}},
+    {"SeededSignsWithoutSeed", "nvfp4/te", "hadamard", "32 seeded", {"seeded signs", "no seed"}},
+    {"SeedIsNoNumber",
+     "nvfp4/te",
+     "seed",
+     "one",
+     {"'seed'", "'one'"},
+     {"--hadamard", "32", "--signs", "seeded", "--seed", "1"}},
+    {"ScaleOrderUnknown", "nvfp4/te", "scale_order", "first", {"'scale_order'", "'first'"}},
     {"ShapeNested", "nvfp4/te", "w.shape", std::string(100000, '['), {"tensor 'w'", "not a shape"}},
 };
 
@@ -192,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Keys, SpoiltMetadata, testing::ValuesIn(kSpoilt),
 
 TEST_P(SpoiltMetadata, IsNamed) {
   const TemporaryDirectory folder;
-  StoredFile file = Quantization(uneven_values({32, 128}), GetParam().recipe).file;
+  StoredFile file = Quantization(uneven_values({32, 128}), GetParam().recipe, GetParam().options).file;
   file.metadata[GetParam().key] = GetParam().value;
   write_stored(folder / "q.safetensors", file);
   expect_says(run_halfulp({"dequantize", folder / "q.safetensors", "-o", folder / "y.npy"}), 3,

@@ -150,10 +150,10 @@ class Quantization {
   bool has_scales() const { return file.tensors.contains("w.scales"); }
   const std::string& recipe() const { return name_; }
 
-  std::vector<float> values() const {
+  std::vector<float> values(const Words& options = {}) const {
     write_stored(folder_ / "again", file);
     const ProgramRun run =
-        run_halfulp({"dequantize", folder_ / "again", "-o", folder_ / "y.npy", "--progress", "none"});
+        run_halfulp(joined({"dequantize", folder_ / "again", "-o", folder_ / "y.npy", "--progress", "none"}, options));
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return run.exit_code == 0 ? npy_floats(folder_ / "y.npy") : std::vector<float>();
   }
