@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -19,6 +18,9 @@
 namespace halfulp {
 namespace {
 
+constexpr std::string_view kWhereFieldsAre =
+    "('halfulp formats recipe-fields' says what each field takes, 'halfulp formats formula' what formulas are made of)";
+
 // Recipes that a user stated, by what was said of them.
 const Recipe& keep(const std::string& text, const Recipe& recipe) {
   static std::mutex mutex;
@@ -27,13 +29,18 @@ const Recipe& keep(const std::string& text, const Recipe& recipe) {
   return all.emplace(text, recipe).first->second;
 }
 
+// "; did you mean 'nvfp4/te'?", or nothing.
+std::string near_recipe(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Recipe& row : kRecipes) names.emplace_back(row.name);
+  return did_you_mean(name, names);
+}
+
 const Recipe& named(std::string_view name) {
   const int id = find_recipe(name);
   if (id >= 0) return kRecipes[std::size_t(id)];
-  std::vector<std::string> names;
-  for (const Recipe& row : kRecipes) names.emplace_back(row.name);
-  throw UsageError(
-      fmt::format("no recipe is called '{}'{} ('halfulp formats' lists them all)", name, did_you_mean(name, names)));
+  throw UsageError(fmt::format("no recipe is called '{}'{} ('halfulp formats recipes' lists them all)", shortened(name),
+                               near_recipe(name)));
 }
 
 void check(const Recipe& recipe) {
@@ -66,8 +73,10 @@ void apply_settings(Recipe& recipe, std::span<const std::string_view> settings) 
   for (const std::string_view setting : settings) {
     const std::size_t equals = std::min(setting.find('='), setting.size());
     const std::string_view field = setting.substr(0, equals);
-    if (!given.insert(field).second) throw std::invalid_argument(fmt::format("{} is given twice", field));
-    set_field(recipe, field, equals == setting.size() ? "" : setting.substr(equals + 1));
+    if (!given.insert(field).second) throw std::invalid_argument(fmt::format("{} is given twice", shortened(field)));
+    if (equals == setting.size())
+      throw std::invalid_argument(fmt::format("expected FIELD=TEXT after a '+', got '{}'", shortened(field)));
+    set_field(recipe, field, setting.substr(equals + 1));
   }
 }
 
@@ -81,35 +90,56 @@ const Recipe& composed(std::string_view text) {
     apply_settings(recipe, std::span(parts).subspan(1));
     check(recipe);
   } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("recipe {}: {}", text, error.what()));
+    throw UsageError(fmt::format("recipe {}: {} {}", shortened(text), error.what(), kWhereFieldsAre));
   }
   return keep(std::string(text), recipe);
 }
 
-// A string of the table, or nothing where the key is missing.
-std::optional<std::string_view> string_at(const toml::table& table, std::string_view key) {
-  if (!table.contains(key)) return std::nullopt;
-  const auto text = table[key].value<std::string_view>();
-  if (!text) throw std::invalid_argument(fmt::format("{} is no string", key));
-  return text;
+// Does it, and says the line of what it throws.
+template <class Do>
+auto at_line(const toml::source_region& source, Do&& act) {
+  try {
+    return act();
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fmt::format("line {}: {}", source.begin.line, error.what()));
+  }
 }
 
+// The recipe that a file changes.
+Recipe base_of(std::string_view name) {
+  const int id = find_recipe(name);
+  if (id >= 0) return kRecipes[std::size_t(id)];
+  throw std::invalid_argument(
+      fmt::format("base = '{}': expected the name of a recipe that 'halfulp formats recipes' "
+                  "lists{}",
+                  shortened(name), near_recipe(name)));
+}
+
+// A key of the table and the text that it states.
+void state(Recipe& recipe, std::string_view key, const toml::node& value) {
+  const auto text = value.value<std::string_view>();
+  if (!value.is_string())
+    throw std::invalid_argument(
+        fmt::format("{} is no string; every field is one, as in block = \"1x32\"", shortened(key)));
+  if (key == "name") {
+    if (!text->empty()) recipe.name = kept(*text);
+  } else if (key == "summary") {
+    recipe.summary = kept(*text);
+  } else if (key == "source") {
+    recipe.source = kept(*text);
+  } else if (key != "base") {
+    set_field(recipe, key, *text);
+  }
+}
+
+// Throws std::invalid_argument, naming the line.
 Recipe recipe_of_table(const toml::table& table, const std::string& where) {
-  Recipe recipe = kRecipes[0];  // elements by themselves, unless the table says otherwise
-  if (const auto base = string_at(table, "base")) {
-    if (find_recipe(*base) < 0) throw std::invalid_argument(fmt::format("base = '{}': no recipe is called so", *base));
-    recipe = kRecipes[std::size_t(find_recipe(*base))];
-  }
-  recipe.name = kept(string_at(table, "name").value_or(where));
-  recipe.summary = kept(string_at(table, "summary").value_or("stated by the user"));
-  recipe.source = kept(string_at(table, "source").value_or(where));
-  for (const auto& [key, value] : table) {
-    const std::string_view name = key.str();
-    if (name == "base" || name == "name" || name == "summary" || name == "source") continue;
-    const auto text = value.value<std::string_view>();
-    if (!text) throw std::invalid_argument(fmt::format("{} is no string; every field is one", name));
-    set_field(recipe, name, *text);
-  }
+  Recipe recipe = default_recipe();
+  if (const auto base = table["base"].value<std::string_view>(); base && table["base"].is_string())
+    recipe = at_line(table["base"].node()->source(), [&] { return base_of(*base); });
+  recipe.name = recipe.source = kept(where);
+  recipe.summary = "stated by the user";
+  for (const auto& [key, value] : table) at_line(value.source(), [&] { state(recipe, key.str(), value); });
   check(recipe);
   return recipe;
 }
@@ -157,6 +187,8 @@ std::vector<const Recipe*> recipes_of(const Arguments& arguments) {
   return recipes;
 }
 
+const Recipe& default_recipe() { return kRecipes[0]; }  // elements by themselves
+
 bool is_named(const Recipe& recipe) {
   return &recipe >= kRecipes.data() && &recipe < kRecipes.data() + kRecipes.size();
 }
@@ -177,7 +209,7 @@ const Recipe& recipe_of_toml(std::string_view toml, const std::string& where) {
                      fmt::format("line {}, column {}: {}", error.source().begin.line, error.source().begin.column,
                                  error.description()));
   } catch (const std::invalid_argument& error) {
-    throw InputError({.file = where, .tensor = {}, .byte = {}}, error.what());
+    throw InputError({.file = where, .tensor = {}, .byte = {}}, fmt::format("{} {}", error.what(), kWhereFieldsAre));
   }
 }
 

@@ -20,6 +20,9 @@ std::vector<const Recipe*> recipes_of(const Arguments& arguments);
 // The catalog has the recipe under its name.
 bool is_named(const Recipe& recipe);
 
+// What a TOML file without a base changes.
+const Recipe& default_recipe();
+
 // Every field in TOML, and the recipe of such a text. `where` is for the error's message.
 std::string recipe_toml(const Recipe& recipe);
 const Recipe& recipe_of_toml(std::string_view toml, const std::string& where);

@@ -338,7 +338,7 @@ inline constexpr auto kRecipes = std::to_array<Recipe>({
     detail::nvfp4({.name = "nvfp4/torchao", .amax_nan = AmaxNan::propagates, .encode = "", .decode = "A / 2688",
                    .unrounded = "minimum(maximum(a / 6 / S_dec, 0x1p-6), 448)", .factor = "1 / S_dec / s",
                    .value = "c * (S_dec * s)",
-                   .summary = "scales are at least 2^-6, E4M3's smallest normal number",
+                   .summary = "scales are at least 2^-6, E4M3's smallest normal number; an all-zero tensor gives NaN",
                    .source = "torchao 0.18.0 prototype/mx_formats/nvfp4_tensor.py, nvfp4_quantize"}),
     detail::nvfp4({.name = "nvfp4/torchao-one-level", .amax_nan = AmaxNan::propagates, .encode = "", .decode = "",
                    .unrounded = "minimum(maximum(a / 6, 0x1p-6), 448)", .factor = "1 / s", .value = "c * s",
@@ -347,7 +347,8 @@ inline constexpr auto kRecipes = std::to_array<Recipe>({
     detail::nvfp4({.name = "nvfp4/modelopt", .amax_nan = AmaxNan::propagates, .encode = "", .decode = "A / 2688",
                    .unrounded = "a / (6 * S_dec) == 0 ? 1 : minimum(maximum(a / (6 * S_dec), 0x1p-9), 448)",
                    .factor = "s * S_dec", .scaled = "x / m + 0", .value = "(c + 0) * (s * S_dec)",
-                   .summary = "elements are divided by their scale; a block of zeros has scale 1",
+                   .summary = "elements are divided by their scale; a block of zeros has scale 1; "
+                              "an all-zero tensor gives NaN",
                    .source = "nvidia-modelopt 0.47.0 torch/quantization/qtensor/nvfp4_tensor.py"}),
     detail::nvfp4({.name = "nvfp4/modelopt-static", .amax_nan = AmaxNan::propagates, .encode = "",
                    .decode = "A / 2688",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -44,6 +45,15 @@ TEST_P(RowFields, AsTextAreTheWholeRecipe) {
 
 TEST_P(RowFields, DoNotContradictEachOther) { EXPECT_EQ(contradiction(recipe_), ""); }
 
+// A summary warns of it, where it is so and nowhere else.
+TEST_P(RowFields, SayWhetherAnAllZeroTensorGivesNaN) {
+  const Matrix shape{.rows = 128, .cols = 128};  // whole blocks of every row
+  const std::vector<float> zeros(shape.elements()),
+      values = quantized(recipe_, tensor_scale_of(recipe_, zeros), shape, zeros).values();
+  const bool nan = std::ranges::any_of(values, [](float value) { return std::isnan(value); });
+  EXPECT_EQ(recipe_.summary.find("all-zero tensor gives NaN") != std::string_view::npos, nan) << recipe_.summary;
+}
+
 INSTANTIATE_TEST_SUITE_P(Catalog, RowFields, testing::Range<std::size_t>(0, kRecipes.size()),
                          [](const auto& instance) { return test_name(kRecipes[instance.param].name); });
 
@@ -62,15 +72,17 @@ TEST(RecipeFields, HaveNamesOfTheirOwnAndMeanings) {
   for (const RecipeField& field : recipe_fields()) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
     EXPECT_FALSE(field.meaning.empty()) << field.name;
+    EXPECT_FALSE(field.takes.empty()) << field.name;
   }
 }
 
 TEST(RecipeFields, TakeEveryChoiceTheyList) {
   for (const RecipeField& field : recipe_fields()) {
-    for (const std::string_view choice : field.choices) {
+    for (const FieldChoice& choice : field.choices) {
+      EXPECT_FALSE(choice.meaning.empty()) << field.name << " " << choice.name;
       Recipe recipe = recipe_named("nvfp4/te-4over6-mse");
-      set_field(recipe, field.name, choice);
-      EXPECT_EQ(field.text(recipe), choice) << field.name;
+      set_field(recipe, field.name, choice.name);
+      EXPECT_EQ(field.text(recipe), choice.name) << field.name;
     }
   }
 }
@@ -80,7 +92,7 @@ TEST(RecipeFields, ChangeNothingElse) {
     if (field.choices.empty()) continue;
     Recipe recipe = recipe_named("nvfp4/ms-eden");
     const std::string before = field.text(recipe);
-    set_field(recipe, field.name, field.choices.back());
+    set_field(recipe, field.name, field.choices.back().name);
     set_field(recipe, field.name, before);
     EXPECT_TRUE(computes_alike(recipe, recipe_named("nvfp4/ms-eden"))) << field.name;
   }
@@ -95,6 +107,18 @@ TEST(RecipeFields, KeepTheirText) {
     std::ranges::fill(text, '#');
   }
   EXPECT_EQ(recipe.unrounded.text(), "a / 6 * S_enc");
+}
+
+TEST(Shortened, CutsLongTextsBetweenCharacters) {
+  EXPECT_EQ(shortened("a / 6"), "a / 6");
+  const std::string accents = [] {
+    std::string text = "x";
+    for (int i = 0; i < 100; ++i) text += "\xc3\xa9";
+    return text;
+  }();
+  const std::string cut = shortened(accents);
+  EXPECT_LE(cut.size(), 80u);
+  EXPECT_TRUE(cut.ends_with("\xc3\xa9...")) << cut;
 }
 
 TEST(Kept, IsOneCopyOfATextThatOutlivesIt) {
@@ -120,13 +144,15 @@ struct WrongText {
 };
 
 const std::vector<WrongText> kWrongTexts{
-    {"element", "e9m9", "element = 'e9m9': expected the name of a format"},
-    {"scale", "fp8", "scale = 'fp8': expected the name of a format"},
+    {"element", "e4m4", "element = 'e4m4': expected the name of a format; did you mean 'e4m3'?"},
+    {"scale", "int12", "scale = 'int12': expected the name of a format"},
     {"rounding", "nearest",
      "rounding = 'nearest': expected nearest-even, nearest-away, nearest-zero, toward-zero, up, down, to-odd, "
-     "stochastic"},
+     "stochastic; did you mean 'nearest-even'?"},
     {"overflow", "", "overflow = '': expected saturate, to-special"},
-    {"amax-nan", "propagate", "amax-nan = 'propagate': expected ignored, propagates, propagates-from-all"},
+    {"amax-nan", "propagate",
+     "amax-nan = 'propagate': expected ignored, propagates, propagates-from-all; did you mean "
+     "'propagates'?"},
     {"edge", "pad", "edge = 'pad': expected refused, partial"},
     {"random", "philox", "random = 'philox': expected ideal, te"},
     {"loss-total", "sum", "loss-total = 'sum': expected sequential, torch, largest"},
@@ -138,8 +164,8 @@ const std::vector<WrongText> kWrongTexts{
     {"block", "-1x16", "block = '-1x16': expected a number from 1 to 2^20"},
     {"block", "1x99999999999999999999", "block = '1x99999999999999999999': expected a number from 1 to 2^20"},
     {"correction-group", "many", "correction-group = 'many': expected a number from 1 to 2^20"},
-    {"d", "a / 6 *", "d = 'a / 6 *': formula 'a / 6 *', position 8: expected a number, a name or '('"},
-    {"loss", "abs(v - x", "loss = 'abs(v - x': formula 'abs(v - x', position 10: expected ')'"},
+    {"d", "a / 6 *", "d = 'a / 6 *', position 8: expected a number, a name or '('"},
+    {"loss", "abs(v - x", "loss = 'abs(v - x', position 10: expected ')'"},
 };
 
 class WrongField : public testing::TestWithParam<WrongText> {};
@@ -150,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Texts, WrongField, testing::ValuesIn(kWrongTexts));
 
 TEST(RecipeFields, ListTheFieldsThatThereAre) {
   const std::string message = message_of("block-size", "16");
-  EXPECT_TRUE(message.starts_with("a recipe has no field 'block-size'; it has element, rounding, ")) << message;
+  EXPECT_TRUE(message.starts_with("a recipe has no field 'block-size'; its fields are element, rounding, ")) << message;
   for (const RecipeField& field : recipe_fields()) EXPECT_NE(message.find(field.name), std::string::npos) << field.name;
 }
 
@@ -177,38 +203,43 @@ constexpr const Recipe& k4over6 = recipe_named("nvfp4/te-4over6-mse");
 constexpr const Recipe& kEden = recipe_named("nvfp4/ms-eden");
 
 const std::vector<Contradiction> kContradictions{
-    {&kTe, {{"S_enc", "2688 / a"}}, "S_enc = 2688 / a: a has no value there"},
-    {&kTe, {{"S_enc", "1 / S_dec"}}, "S_enc = 1 / S_dec: S_dec has no value there"},
-    {&kTe, {{"S_dec", "1 / s"}}, "S_dec = 1 / s: s has no value there"},
-    {&kTe, {{"d", "a * s"}}, "d = a * s: s has no value there"},
-    {&kTe, {{"d", "d"}}, "d = d: d has no value there"},
-    {&kTe, {{"m", "1 / x"}}, "m = 1 / x: x has no value there"},
-    {&kTe, {{"y", "x / s"}}, "y = x / s: s has no value there"},
-    {&kTe, {{"q", "c * m"}}, "q = c * m: m has no value there"},
-    {&kTe, {{"q", "x"}}, "q = x: x has no value there"},
-    {&k4over6, {{"d2", "v"}}, "d2 = v: v has no value there"},
-    {&k4over6, {{"loss", "c - x"}}, "loss = c - x: c has no value there"},
-    {&kEden, {{"s2", "s * a"}}, "s2 = s * a: a has no value there"},
+    {&kTe, {{"S_enc", "2688 / a"}}, "S_enc = '2688 / a': a, "},
+    {&kTe, {{"S_enc", "1 / S_dec"}}, "S_enc = '1 / S_dec': S_dec, "},
+    {&kTe, {{"S_dec", "1 / s"}}, "S_dec = '1 / s': s, "},
+    {&kTe, {{"d", "a * s"}}, "d = 'a * s': s, "},
+    {&kTe, {{"d", "d"}}, "d = 'd': d, "},
+    {&kTe, {{"m", "1 / x"}}, "m = '1 / x': x, "},
+    {&kTe, {{"y", "x / s"}}, "y = 'x / s': s, "},
+    {&kTe, {{"q", "c * m"}}, "q = 'c * m': m, "},
+    {&kTe, {{"q", "x"}}, "q = 'x': x, "},
+    {&k4over6, {{"d2", "v"}}, "d2 = 'v': v, "},
+    {&k4over6, {{"loss", "c - x"}}, "loss = 'c - x': c, "},
+    {&kEden, {{"s2", "s * a"}}, "s2 = 's * a': a, "},
     {&kTe, {{"block", "1x15"}}, "a block of 4-bit codes has an even number of columns"},
     {&kTe, {{"scale", "bf16"}}, "scales are stored in 8 or 32 bits"},
     {&kMx, {{"random", "te"}, {"block", "1x30"}}, "random = te gives one word to four elements"},
     {&kBf16, {{"random", "te"}, {"rounding", "stochastic"}}, "random = te gives one word to four elements"},
-    {&kTe, {{"scale-rounding", "stochastic"}}, "scale-rounding is not stochastic"},
-    {&kEden, {{"correction-group", "24"}}, "correction-group is a multiple of the block"},
-    {&kEden, {{"correction-group", "1024"}}, "correction-group is a multiple of the block, at most 512"},
+    {&kTe, {{"scale-rounding", "stochastic"}}, "scale-rounding = stochastic: scales are rounded so by s2"},
+    {&kEden, {{"correction-group", "24"}}, "correction-group = 24: expected a multiple of 16"},
+    {&kEden,
+     {{"correction-group", "1024"}},
+     "correction-group = 1024: expected a multiple of 16, the block, up to 512"},
     {&kEden, {{"block", "16x16"}}, "correction-group is for blocks that are a part of one row"},
     {&kEden, {{"block", "1xrow"}}, "correction-group is for blocks that are a part of one row"},
-    {&kMx, {{"block", "1x1"}}, "a block needs a scale"},
+    {&kMx, {{"block", "1x1"}}, "a scale needs a block, and scale is e8m0 but block is 1x1"},
     {&kBf16, {{"block", "1x32"}}, "a block needs a scale"},
     {&kBf16, {{"scale", "e8m0"}}, "a scale needs a block"},
     {&kMx, {{"scale", ""}}, "a block needs a scale"},
-    {&kMx, {{"d", ""}}, "a scale needs a block, d, m, y and q"},
-    {&kMx, {{"m", ""}}, "a scale needs a block, d, m, y and q"},
-    {&kMx, {{"y", ""}}, "a scale needs a block, d, m, y and q"},
-    {&kMx, {{"q", ""}}, "a scale needs a block, d, m, y and q"},
+    {&kMx, {{"d", ""}}, "a scale needs d, m, y and q; not stated: d"},
+    {&kMx, {{"m", ""}}, "a scale needs d, m, y and q; not stated: m"},
+    {&kMx, {{"y", ""}}, "a scale needs d, m, y and q; not stated: y"},
+    {&kMx, {{"q", ""}}, "a scale needs d, m, y and q; not stated: q"},
+    {&kBf16, {{"element", ""}}, "a recipe needs the format of its codes"},
     {&kTe, {{"S_dec", ""}}, "S_enc needs S_dec"},
     {&k4over6, {{"v", ""}}, "d2 needs v and loss"},
     {&k4over6, {{"loss", ""}}, "d2 needs v and loss"},
+    {&k4over6, {{"v", ""}, {"loss", ""}}, "not stated: v, loss"},
+    {&kBf16, {{"correction-group", "16"}, {"s2", "s"}}, "correction-group is for recipes with a scale"},
     {&kEden, {{"s2", ""}}, "correction-group needs s2"},
 };
 
