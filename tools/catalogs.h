@@ -36,6 +36,11 @@ struct Catalog {
 Catalog format_catalog();
 Catalog rounding_catalog();
 Catalog recipe_catalog();
+Catalog recipe_field_catalog();
+Catalog formula_catalog();
+Catalog scale_layout_catalog();
+Catalog nibble_order_catalog();
+Catalog hadamard_sign_catalog();
 Catalog instruction_catalog();
 
 }  // namespace halfulp

@@ -15,12 +15,16 @@ namespace {
 
 constexpr std::string_view kNotes =
     R"(NAME is a format (e4m3), a rounding mode (nearest-even, rn), a recipe (nvfp4/te), a PTX conversion
-(cvt.rn.satfinite.e4m3x2.f32), or a whole catalog: formats, roundings, recipes, instructions.
+(cvt.rn.satfinite.e4m3x2.f32), a field of recipes (block), a word of their formulas (even_log2), a layout or order
+(swizzled-128x4, split-halves), or a whole catalog: formats, roundings, recipes, recipe-fields, formula, scale-layouts,
+nibble-orders, hadamard-signs, instructions.
 Evidence says how the model of an instruction is known: measured (run on hardware over every input), matched (reproduces
 published recordings), or read in the specification only.)";
 
 std::vector<Catalog> catalogs() {
-  return {format_catalog(), rounding_catalog(), recipe_catalog(), instruction_catalog()};
+  return {format_catalog(),       rounding_catalog(),      recipe_catalog(),
+          recipe_field_catalog(), formula_catalog(),       scale_layout_catalog(),
+          nibble_order_catalog(), hadamard_sign_catalog(), instruction_catalog()};
 }
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
@@ -104,11 +108,11 @@ std::string answer(const Arguments& arguments) {
   if (arguments.has("--diff")) return difference(arguments);
   if (asked.empty()) return list(catalogs(), arguments);
   std::vector<Catalog> found;
-  if (is_stated(asked[0])) return describe(asked[0], {recipe_catalog()}, arguments);
   for (const Catalog& catalog : catalogs()) {
     if (catalog.name == asked[0]) return list({catalog}, arguments);
     if (contains(catalog.names(), asked[0])) found.push_back(catalog);
   }
+  if (found.empty() && is_stated(asked[0])) found.push_back(recipe_catalog());
   if (found.empty()) throw unknown(asked[0]);
   return describe(asked[0], found, arguments);
 }
@@ -130,10 +134,13 @@ Verb formats_verb() {
                    {"halfulp formats nvfp4/te --diff nvfp4/modelopt",
                     "where two recipes part, in words and on a block"},
                    {"halfulp formats nvfp4/te+block=1x32", "a recipe of one's own, stated by what it changes"},
+                   {"halfulp formats recipe-fields",
+                    "what such a recipe can state: each field, its choices and default"},
+                   {"halfulp formats formula", "the symbols and functions of its formulas"},
                    {"halfulp formats cvt.rs.satfinite.e2m1x4.f32", "an instruction: operands, lanes, random bits"},
                    {"halfulp formats recipes --csv", "one catalog, for a program"}},
       .positionals = {{.name = "NAME",
-                       .help = "of a format, rounding mode, recipe, instruction or catalog",
+                       .help = "of whatever has one, or of a catalog: see below",
                        .count = Positional::Count::optional}},
       .options = {"--diff", "--json", "--csv", "--color"},
       .run = run,

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "emulation/blocks/hadamard.h"
+#include "emulation/blocks/layout.h"
+#include "emulation/blocks/recipe_fields.h"
 #include "lib/json.h"
 #include "tests/tools/golden.h"
 #include "tests/tools/run_program.h"
@@ -37,32 +40,115 @@ class FormatsGolden : public testing::TestWithParam<GoldenCase> {};
 
 TEST_P(FormatsGolden, PrintsAsRecorded) { expect_golden(GetParam().file, text(GetParam().words)); }
 
-INSTANTIATE_TEST_SUITE_P(Cases, FormatsGolden,
-                         testing::Values(GoldenCase{"formats_format.txt", {"e2m1"}},
-                                         GoldenCase{"formats_rounding.txt", {"rna"}},
-                                         GoldenCase{"formats_recipe.txt", {"nvfp4/te"}},
-                                         GoldenCase{"formats_instruction.txt", {"cvt.rs.satfinite.e2m1x4.f32"}},
-                                         GoldenCase{"formats_catalog.csv", {"roundings", "--csv"}},
-                                         GoldenCase{"formats_diff_order.txt", {"nvfp4/te", "--diff", "nvfp4/modelopt"}},
-                                         GoldenCase{"formats_diff_scale.txt", {"mxfp8/te", "--diff", "mxfp8/ocp"}}),
-                         [](const auto& test) {
-                           const std::string name = test.param.file;
-                           return name.substr(0, name.find('.'));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Cases, FormatsGolden,
+    testing::Values(GoldenCase{"formats_format.txt", {"e2m1"}}, GoldenCase{"formats_rounding.txt", {"rna"}},
+                    GoldenCase{"formats_recipe.txt", {"nvfp4/te"}}, GoldenCase{"formats_fields.txt", {"recipe-fields"}},
+                    GoldenCase{"formats_formula.txt", {"formula"}}, GoldenCase{"formats_field.txt", {"amax-nan"}},
+                    GoldenCase{"formats_instruction.txt", {"cvt.rs.satfinite.e2m1x4.f32"}},
+                    GoldenCase{"formats_catalog.csv", {"roundings", "--csv"}},
+                    GoldenCase{"formats_diff_order.txt", {"nvfp4/te", "--diff", "nvfp4/modelopt"}},
+                    GoldenCase{"formats_diff_scale.txt", {"mxfp8/te", "--diff", "mxfp8/ocp"}}),
+    [](const auto& test) {
+      const std::string name = test.param.file;
+      return name.substr(0, name.find('.'));
+    });
+
+// Each catalog's name and what a row's description says that it is.
+const std::vector<std::pair<std::string, std::string>> kCatalogs{{"formats", "format"},
+                                                                 {"roundings", "rounding"},
+                                                                 {"recipes", "recipe"},
+                                                                 {"recipe-fields", "recipe-field"},
+                                                                 {"formula", "formula-term"},
+                                                                 {"scale-layouts", "scale-layout"},
+                                                                 {"nibble-orders", "nibble-order"},
+                                                                 {"hadamard-signs", "hadamard-sign"},
+                                                                 {"instructions", "instruction"}};
 
 TEST(Formats, DescribesEverythingThatItLists) {
   const Json catalogs = json({});
-  for (const char* catalog : {"formats", "roundings", "recipes", "instructions"}) {
+  EXPECT_EQ(catalogs.size(), kCatalogs.size() + 1) << "a catalog is missing here, or there";
+  for (const auto& [catalog, kind] : kCatalogs) {
     EXPECT_FALSE(catalogs.at(catalog).empty()) << catalog;
     for (const Json& row : catalogs.at(catalog)) {
       const std::string name = row.at("name").get<std::string>();
       const Json rows = json({name}).at("found");
       const auto is_row = [&](const Json& description) {
-        return description.at("name") == name && description.at("kind").get<std::string>() + "s" == catalog;
+        return description.at("name") == name && description.at("kind") == kind;
       };
       EXPECT_EQ(std::ranges::count_if(rows, is_row), 1) << catalog << " " << name;
     }
   }
+}
+
+TEST(Formats, HelpNamesEveryCatalog) {
+  const std::string help = text({"--help"});
+  for (const auto& [catalog, kind] : kCatalogs) EXPECT_NE(help.find(catalog), std::string::npos) << catalog;
+}
+
+// What a user can state is listed: every name of the tables that a recipe and quantize are read by.
+template <class Rows>
+void expect_listed(const std::string& catalog, const Rows& rows) {
+  std::vector<std::string> listed;
+  const Json json_rows = json({catalog}).at(catalog);
+  for (const Json& row : json_rows) listed.push_back(row.at("name").get<std::string>());
+  for (const auto& row : rows) EXPECT_EQ(std::ranges::count(listed, row.name), 1) << catalog << " " << row.name;
+}
+
+TEST(Formats, ListsWhatAFormulaMayHave) {
+  expect_listed("formula", kSymbols);
+  expect_listed("formula", kFunctions);
+  expect_listed("formula", kConstants);
+  expect_listed("formula", kOperators);
+}
+
+TEST(Formats, ListsWhatARecipeStates) { expect_listed("recipe-fields", recipe_fields()); }
+
+TEST(Formats, ListsWhatQuantizeTakes) {
+  expect_listed("scale-layouts", kScaleLayouts);
+  expect_listed("nibble-orders", kNibbleOrders);
+  expect_listed("hadamard-signs", kHadamardSigns);
+}
+
+// The defaults, as a file makes a recipe of them, are those of a file that states nothing.
+TEST(Formats, DefaultsOfFieldsAreThoseOfAnEmptyFile) {
+  const TemporaryDirectory folder;
+  std::string toml;
+  for (const Json& row : json({"recipe-fields"}).at("recipe-fields"))
+    if (const std::string text = row.at("default"); !text.empty())
+      toml += row.at("name").get<std::string>() + " = '" + text + "'\n";
+  write_file(folder / "defaults.toml", toml);
+  write_file(folder / "empty.toml", "");
+  EXPECT_TRUE(json({folder / "empty.toml", "--diff", folder / "defaults.toml"}).at("fields").empty());
+}
+
+TEST(Formats, TellsTheChoicesOfAField) {
+  const Json field = found("edge");
+  EXPECT_EQ(field.at("default"), "refused");
+  ASSERT_EQ(field.at("choices").size(), 2u);
+  EXPECT_EQ(field.at("choices").at(1).at("choice"), "partial");
+  EXPECT_NE(field.dump().find("fp8/deepseek-1x128"), std::string::npos) << "whose last block may be partial";
+}
+
+TEST(Formats, TellsTheSymbolsOfAFormula) {
+  const Json symbols = found("loss").at("symbols");
+  ASSERT_EQ(symbols.size(), 2u);
+  EXPECT_EQ(symbols.at(0).at("symbol"), "x");
+  EXPECT_EQ(symbols.at(1).at("symbol"), "v");
+}
+
+TEST(Formats, TellsWhereASymbolMayBeNamed) {
+  std::vector<std::string> fields;
+  const Json symbol = json({"squares"}).at("found").at(0);
+  for (const Json& row : symbol.at("fields")) fields.push_back(row.at("field").get<std::string>());
+  EXPECT_EQ(fields, (std::vector<std::string>{"d", "m", "d2"}));
+  EXPECT_NE(symbol.at("uses").dump().find("mxfp4/quartet"), std::string::npos);
+}
+
+// Words within a longer word are not its uses.
+TEST(Formats, FindsUsesByWholeWords) {
+  for (const Json& use : json({"max"}).at("found").at(0).at("uses"))
+    EXPECT_NE(use.at("formula").get<std::string>().find("max("), std::string::npos) << use;
 }
 
 TEST(Formats, GivesEveryValueOfANarrowFormat) {
@@ -79,11 +165,12 @@ TEST(Formats, GivesEveryValueOfANarrowFormat) {
 
 TEST(Formats, FindsAnAlias) { EXPECT_EQ(found("bfloat16").at("name"), "bf16"); }
 
-TEST(Formats, DescribesTheFormatAndTheRecipeOfOneName) {
-  const Json both = json({"bf16"}).at("found");
-  ASSERT_EQ(both.size(), 2u);
-  EXPECT_EQ(both[0].at("kind"), "format");
-  EXPECT_EQ(both[1].at("kind"), "recipe");
+TEST(Formats, DescribesAllOfOneName) {
+  const Json all = json({"bf16"}).at("found");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].at("kind"), "format");
+  EXPECT_EQ(all[1].at("kind"), "recipe");
+  EXPECT_EQ(all[2].at("kind"), "formula-term");
 }
 
 TEST(Formats, ShowsOneCatalog) { EXPECT_EQ(json({"recipes"}).size(), 2u) << "recipes and the schema"; }
@@ -109,6 +196,8 @@ TEST_P(FormatsSuggestion, IsNear) {
 INSTANTIATE_TEST_SUITE_P(Catalogs, FormatsSuggestion,
                          testing::Values(std::pair{"e4m4", "e4m3"}, std::pair{"nearest-evn", "nearest-even"},
                                          std::pair{"nvfp4te", "nvfp4/te"}, std::pair{"recipe", "recipes"},
+                                         std::pair{"recipe-field", "recipe-fields"},
+                                         std::pair{"swizzled", "swizzled-128x4"}, std::pair{"even_log", "even_log2"},
                                          std::pair{"cvt.rn.satfinite.e4m3x2.f23", "cvt.rn.satfinite.e4m3x2.f32"}));
 
 // Two recipes by what --diff says of them.
