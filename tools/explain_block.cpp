@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "emulation/blocks/block.h"
+#include "emulation/blocks/block_sums.h"
 #include "emulation/blocks/quantize.h"
 #include "emulation/simd/scalar.h"
-#include "formats/packing.h"
 #include "tools/number_text.h"
 #include "tools/recipe_text.h"
 
@@ -20,51 +20,119 @@ struct Element {
   float decoded;
 };
 
+// One of a choice's two scales, and what the block's elements lose under it.
+struct Candidate {
+  BlockScale scale;
+  float loss = 0;
+};
+
 // A block with every intermediate result of its recipe.
 struct Walk {
   const Recipe& recipe;
   TensorScale tensor;
   BlockStatistics block;
-  BlockScale scale;       // the one taken, as its elements were coded with it
-  float alternative = 0;  // d2
-  float stored = 0;       // the scale that is stored, after any correction
+  BlockScale scale;         // the one taken, as its elements were coded with it
+  Candidate first, second;  // of d and d2
+  float stored = 0;         // the scale that is stored, after any correction
+  float correction = 1;     // v: of the group that the block is corrected with
   std::vector<Element> elements;
 };
 
+// The elements of a group that is corrected together, of which the first block is shown; else those of the block.
 Matrix shape_of(const Recipe& recipe, std::size_t elements) {
   const uint64_t rows = uint64_t(recipe.block.rows);
   return {.rows = rows, .cols = elements / rows};
 }
 
-uint32_t code_of_scale(const Recipe& r, std::span<const std::byte> scales) {
-  return r.scale.entry().storage_bits == 8 ? load_code<8>(scales.data(), 0) : load_code<32>(scales.data(), 0);
+// Codes and scales of the given elements.
+struct Coded {
+  std::vector<std::byte> codes, scales;
+
+  uint32_t code(const FormatEntry& format, std::size_t i) const {
+    return simd::load_at({.bits = format.storage_bits}, codes.data(), i) >> format.storage_shift;
+  }
+  uint32_t scale_code(const FormatEntry& format) const {
+    return simd::load_at({.bits = format.storage_bits}, scales.data(), 0);
+  }
+};
+
+Coded coded(const Recipe& r, const TensorScale& tensor, std::span<const float> x, const Randomness& random) {
+  const Matrix shape = shape_of(r, x.size());
+  Coded result{.codes = std::vector<std::byte>(code_bytes(r, shape) + 1),
+               .scales = std::vector<std::byte>(scale_bytes(r, shape))};
+  quantize_elementwise(r, tensor, shape, x, random, result.codes, result.scales);
+  return result;
 }
 
-void walk_scale(Walk& walk, std::span<const std::byte> scales) {
+// The block under one formula for its scale, as if there were no choice.
+Candidate candidate(const Walk& walk, const Formula& unrounded, std::span<const float> x, const Randomness& random) {
   const Recipe& r = walk.recipe;
-  const uint32_t code = code_of_scale(r, scales);
-  walk.stored = decode(r.scale.format(), code);
-  walk.scale = block_scale(r, walk.tensor, walk.block, r.unrounded);
+  Recipe alone = r;
+  alone.unrounded = unrounded;
+  alone.choice = {};
+  const Coded block = coded(alone, walk.tensor, x, random);
+  Candidate candidate{.scale = block_scale(r, walk.tensor, walk.block, unrounded)};
+  Values values = values_of(walk.tensor);
+  values[Symbol::s] = candidate.scale.value;
+  values[Symbol::m] = candidate.scale.factor;
+  std::vector<float> losses;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    values[Symbol::x] = x[i];
+    values[Symbol::c] = decode(r.element.format(), block.code(r.element.entry(), i));
+    values[Symbol::v] = evaluate(r.choice.estimate, values);
+    losses.push_back(evaluate(r.choice.loss, values));
+  }
+  candidate.loss = total_of_losses(r.choice.total, losses.data(), losses.size());
+  return candidate;
+}
+
+bool takes_second(const Walk& walk) { return walk.second.loss < walk.first.loss; }
+
+void walk_scale(Walk& walk, std::span<const float> x, const Randomness& random) {
+  const Recipe& r = walk.recipe;
+  walk.scale = walk.first.scale = block_scale(r, walk.tensor, walk.block, r.unrounded);
   if (!has_choice(r)) return;
-  const BlockScale other = block_scale(r, walk.tensor, walk.block, r.choice.alternative);
-  walk.alternative = other.unrounded;
-  if (walk.scale.code != code) walk.scale = other;
+  walk.first = candidate(walk, r.unrounded, x, random);
+  walk.second = candidate(walk, r.choice.alternative, x, random);
+  if (takes_second(walk)) walk.scale = walk.second.scale;
+}
+
+// v of the group that begins with the block.
+float correction_of(const Walk& walk, std::span<const float> x, const Coded& group) {
+  const Recipe& r = walk.recipe;
+  const std::size_t width = std::size_t(r.block.cols);
+  std::vector<float> y, c;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const BlockStatistics block = block_statistics(r, &x[i / width * width], 1, width, width);
+    y.push_back(scaled_element(r, walk.tensor, block_scale(r, walk.tensor, block, r.unrounded).factor, x[i]));
+    c.push_back(decode(r.element.format(), group.code(r.element.entry(), i)));
+  }
+  return correction_factor(y.data(), c.data(), x.size());
+}
+
+std::size_t block_elements(const Recipe& r, std::size_t given) {
+  return has_correction(r) ? std::size_t(r.block.cols) : given;
 }
 
 Walk walk_block(const Recipe& r, std::span<const float> x, std::optional<float> tensor_amax, const Randomness& random) {
-  const Matrix shape = shape_of(r, x.size());
+  const std::span<const float> shown = x.first(block_elements(r, x.size()));
+  const Matrix shape = shape_of(r, shown.size());
   Walk walk{.recipe = r,
             .tensor = {},
-            .block = block_statistics(r, x.data(), shape.rows, shape.cols, shape.cols),
+            .block = block_statistics(r, shown.data(), shape.rows, shape.cols, shape.cols),
             .scale = {},
+            .first = {},
+            .second = {},
             .elements = {}};
-  walk.tensor = tensor_scale(r, tensor_amax.value_or(walk.block.amax));
-  std::vector<std::byte> codes(code_bytes(r, shape) + 1), scales(scale_bytes(r, shape));
-  quantize_elementwise(r, walk.tensor, shape, x, random, codes, scales);
-  if (has_scale(r)) walk_scale(walk, scales);
-  const FormatEntry& element = r.element.entry();
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const uint32_t code = simd::load_at({.bits = element.storage_bits}, codes.data(), i) >> element.storage_shift;
+  walk.tensor = tensor_scale(r, tensor_amax.value_or(largest_magnitude(r, 0, x)));
+  const Coded group = coded(r, walk.tensor, x, random);
+  if (has_scale(r)) {
+    walk_scale(walk, shown, random);
+    walk.stored = decode(r.scale.format(), group.scale_code(r.scale.entry()));
+  }
+  if (has_correction(r)) walk.correction = correction_of(walk, x, group);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const uint32_t code = group.code(r.element.entry(), i);
     walk.elements.push_back({.x = x[i],
                              .scaled = scaled_element(r, walk.tensor, walk.scale.factor, x[i]),
                              .code = code,
@@ -82,11 +150,11 @@ float value_of(const Walk& walk, Quantity quantity) {
     case Quantity::tensor_encode: return walk.tensor.encode;
     case Quantity::tensor_decode: return walk.tensor.decode;
     case Quantity::block_amax: return walk.block.amax;
-    case Quantity::unrounded_scale:
-      return block_scale(walk.recipe, walk.tensor, walk.block, walk.recipe.unrounded).unrounded;
-    case Quantity::alternative_scale: return walk.alternative;
+    case Quantity::unrounded_scale: return walk.first.scale.unrounded;
+    case Quantity::alternative_scale: return walk.second.scale.unrounded;
     case Quantity::scale: return walk.scale.value;
     case Quantity::factor: return walk.scale.factor;
+    case Quantity::correction: return walk.correction;
     case Quantity::corrected_scale: return walk.stored;
     case Quantity::scaled:
     case Quantity::code:
@@ -108,6 +176,23 @@ Facts step_facts(const Walk& walk, const RecipeStep& step) {
           {"code", scale ? Json(code) : Json(nullptr), scale ? code_text(*scale, code) : ""},
           {"fields", scale ? Json(fields_text(*scale, code)) : Json(nullptr), scale ? fields_text(*scale, code) : ""},
           {"formula", step.formula}};
+}
+
+Facts candidate_facts(const Walk& walk, std::string_view name, const Candidate& candidate, bool taken) {
+  const Format& format = walk.recipe.scale.format();
+  return {{"candidate", name},
+          number_fact("unrounded", candidate.scale.unrounded),
+          number_fact("s", candidate.scale.value),
+          {"code", candidate.scale.code, code_text(format, candidate.scale.code)},
+          number_fact("m", candidate.scale.factor),
+          number_fact("loss", candidate.loss),
+          {"taken", Json(taken), taken ? "taken" : ""}};
+}
+
+std::vector<Facts> candidates_of(const Walk& walk) {
+  if (!has_choice(walk.recipe)) return {};
+  return {candidate_facts(walk, "d", walk.first, !takes_second(walk)),
+          candidate_facts(walk, "d2", walk.second, takes_second(walk))};
 }
 
 // Whether the scaled value lies halfway between its code's value and the next on the other side.
@@ -175,10 +260,11 @@ std::string formula_lines(const Recipe& recipe) {
 
 BlockExplanation explain_block(const Recipe& recipe, std::span<const float> x, std::optional<float> amax,
                                const Randomness& random) {
-  BlockExplanation e{.recipe = &recipe, .steps = {}, .elements = {}, .summary = {}};
+  BlockExplanation e{.recipe = &recipe, .steps = {}, .candidates = {}, .elements = {}, .summary = {}};
   const Walk walk = walk_block(recipe, x, amax, random);
   for (const RecipeStep& step : tensor_steps(recipe)) e.steps.push_back(step_facts(walk, step));
   for (const RecipeStep& step : block_steps(recipe)) e.steps.push_back(step_facts(walk, step));
+  e.candidates = candidates_of(walk);
   for (std::size_t i = 0; i < walk.elements.size(); ++i) e.elements.push_back(element_facts(walk, i));
   e.summary = summary_of(walk.elements);
   return e;
@@ -189,6 +275,10 @@ std::string to_text(const BlockExplanation& e, Color color) {
   std::string text = fmt::format("{}: {}\n{}\n", recipe.name, recipe.summary, recipe.source);
   if (!e.steps.empty())
     text += "\nEvery operation rounds to FP32, to nearest even.\n" + to_text(to_table(e.steps), color);
+  if (!e.candidates.empty())
+    text += fmt::format("\nThe choice: d, or d2 where its loss is smaller. The loss is the {} {}, v = {}:\n{}",
+                        loss_total_text(recipe.choice.total), recipe.choice.loss.text(), recipe.choice.estimate.text(),
+                        to_text(to_table(e.candidates), color));
   text += "\nEach element x:\n" + formula_lines(recipe) + to_text(to_table(e.elements), color);
   return text + "\nThe block, error q - x:\n" + to_lines(e.summary);
 }
@@ -197,6 +287,7 @@ Json to_json(const BlockExplanation& e) {
   Json json = to_json(e.summary);
   json["recipe"] = std::string(e.recipe->name);
   json["steps"] = to_json(e.steps);
+  if (!e.candidates.empty()) json["candidates"] = to_json(e.candidates);
   json["elements"] = to_json(e.elements);
   return json;
 }

@@ -15,9 +15,10 @@ namespace halfulp {
 
 struct BlockExplanation {
   const Recipe* recipe;
-  std::vector<Facts> steps;     // of the tensor and the block: symbol, formula, value
-  std::vector<Facts> elements;  // position, x, scaled, code, decoded, error, note
-  Facts summary;                // rel_mse and its kin
+  std::vector<Facts> steps;       // of the tensor and the block: symbol, formula, value
+  std::vector<Facts> candidates;  // of a choice between two scales: each, its loss, and which was taken
+  std::vector<Facts> elements;    // position, x, scaled, code, decoded, error, note
+  Facts summary;                  // rel_mse and its kin
 };
 
 // Requires whole blocks, or a group of them that a recipe corrects together: the first is shown. Any number of elements

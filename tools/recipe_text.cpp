@@ -33,20 +33,20 @@ RecipeStep formula_step(Quantity quantity, std::string_view symbol, const Formul
   return {quantity, std::string(symbol), std::string(formula.text())};
 }
 
-std::string loss_text(LossTotal total) {
+}  // namespace
+
+std::string policy_text(const Policy& policy) {
+  return fmt::format("{}, {}", rounding_text(policy.rounding),
+                     policy.overflow == Overflow::saturate ? "saturating" : "overflow to Inf or NaN");
+}
+
+std::string_view loss_total_text(LossTotal total) {
   switch (total) {
     case LossTotal::sequential: return "sum of";
     case LossTotal::torch: return "sum (in PyTorch's order) of";
     case LossTotal::largest: return "largest";
   }
   return "";
-}
-
-}  // namespace
-
-std::string policy_text(const Policy& policy) {
-  return fmt::format("{}, {}", rounding_text(policy.rounding),
-                     policy.overflow == Overflow::saturate ? "saturating" : "overflow to Inf or NaN");
 }
 
 std::string extent_text(const Extent& block) {
@@ -67,15 +67,18 @@ std::vector<RecipeStep> block_steps(const Recipe& r) {
                                 formula_step(Quantity::unrounded_scale, "d", r.unrounded)};
   if (has_choice(r)) {
     steps.push_back({Quantity::alternative_scale, "d2",
-                     fmt::format("{}; for d where the {} {} is smaller, v = {}", r.choice.alternative.text(),
-                                 loss_text(r.choice.total), r.choice.loss.text(), r.choice.estimate.text())});
+                     fmt::format("{}; taken for d where the {} {} is smaller, v = {}", r.choice.alternative.text(),
+                                 loss_total_text(r.choice.total), r.choice.loss.text(), r.choice.estimate.text())});
   }
-  steps.push_back({Quantity::scale, "s", conversion_text(r.scale.name(), "d", r.scale_policy)});
+  steps.push_back(
+      {Quantity::scale, "s", conversion_text(r.scale.name(), has_choice(r) ? "d or d2" : "d", r.scale_policy)});
   steps.push_back(formula_step(Quantity::factor, "m", r.factor));
   if (has_correction(r)) {
+    steps.push_back(
+        {Quantity::correction, "v",
+         fmt::format("sum y * y / sum y * c over {} elements; 1 where the divisor is 0", r.correction.group)});
     steps.push_back({Quantity::corrected_scale, "s'",
-                     fmt::format("{}({}), {}; v = sum y * y / sum y * c over {} elements", r.scale.name(),
-                                 r.correction.scale.text(), policy_text(r.correction.policy), r.correction.group)});
+                     conversion_text(r.scale.name(), r.correction.scale.text(), r.correction.policy)});
   }
   return steps;
 }

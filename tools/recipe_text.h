@@ -2,6 +2,7 @@
 // A recipe in words and formulas.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulation/blocks/recipe.h"
@@ -18,6 +19,7 @@ enum class Quantity {
   alternative_scale,
   scale,
   factor,
+  correction,
   corrected_scale,
   scaled,  // of an element
   code,    // of an element
@@ -40,6 +42,9 @@ std::vector<RecipeStep> element_steps(const Recipe& recipe);
 
 // "to nearest even, saturating"
 std::string policy_text(const Policy& policy);
+
+// "sum of"
+std::string_view loss_total_text(LossTotal total);
 
 // "1 x 16"
 std::string extent_text(const Extent& block);

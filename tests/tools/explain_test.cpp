@@ -9,6 +9,7 @@
 #include "tests/tools/golden.h"
 #include "tests/tools/npy_bytes.h"
 #include "tests/tools/run_program.h"
+#include "tests/tools/stored_tensors.h"
 
 namespace halfulp {
 namespace {
@@ -187,6 +188,77 @@ TEST(Explain, SumsUpTheBlock) {
   EXPECT_DOUBLE_EQ(walk.at("rel_mse").get<double>(), 0.0625 * 0.0625 / (1 + 1.0625 * 1.0625));
   EXPECT_DOUBLE_EQ(walk.at("shrinkage").get<double>(), 1 - (1 + 1.0625) / (1 + 1.0625 * 1.0625));
   EXPECT_EQ(walk.at("elements").at(1).at("note"), "tie");
+}
+
+// 6 goes to 6 without loss, and the others with it: 4.5 and 3.3 are no multiples of E2M1's values. 4 under a scale 1.5
+// times as large has 3 and 4.5. A tensor of 2688 makes both tensor scales 1.
+TEST(Explain, TellsWhichOfTwoScalesIsTakenAndWhy) {
+  std::vector<std::string> words{"-r", "nvfp4/te-4over6-mae", "--amax", "2688", "6", "4.5"};
+  words.insert(words.end(), 14, "3");
+  const Json walk = json(words);
+  const Json& candidates = walk.at("candidates");
+  ASSERT_EQ(candidates.size(), 2u);
+  EXPECT_EQ(candidates.at(0).at("s"), 1);
+  EXPECT_EQ(candidates.at(0).at("loss"), 0.5) << "4.5 becomes 4";
+  EXPECT_EQ(candidates.at(1).at("s"), 1.5);
+  EXPECT_EQ(candidates.at(1).at("loss"), 0) << "all are multiples of 1.5";
+  EXPECT_EQ(candidates.at(0).at("taken"), false);
+  EXPECT_EQ(candidates.at(1).at("taken"), true);
+  EXPECT_EQ(walk.at("steps").at(6).at("value"), 1.5) << "s, of the scale that is taken";
+  EXPECT_NE(text(words).find("sum of abs(v - x)"), std::string::npos);
+}
+
+TEST(Explain, TakesTheFirstScaleAtATie) {
+  std::vector<std::string> words{"-r", "nvfp4/te-4over6-mse", "--amax", "2688"};
+  words.insert(words.end(), 16, "6");  // 6 * 1, and 4 * 1.5
+  const Json candidates = json(words).at("candidates");
+  EXPECT_EQ(candidates.at(0).at("loss"), 0);
+  EXPECT_EQ(candidates.at(1).at("loss"), 0);
+  EXPECT_EQ(candidates.at(0).at("taken"), true);
+}
+
+// What is said to be taken is what quantize stores.
+TEST(Explain, TellsTheChoiceThatIsStored) {
+  const TemporaryDirectory folder;
+  const Array x = uneven_values({4, 16});
+  write_file(folder / "x.npy", npy_of(x));
+  int seconds = 0;
+  for (const std::string recipe : {"nvfp4/te-4over6-mae", "nvfp4/te-4over6-mse-256", "nvfp4/fouroversix-mse",
+                                   "nvfp4/fouroversix-mae", "nvfp4/fouroversix-abs-max"}) {
+    const Quantization stored(x, recipe);
+    for (std::size_t block = 0; block < 4; ++block) {
+      const Json candidates = json({"-r", recipe, folder / "x.npy", "--block", std::to_string(block)}).at("candidates");
+      const bool second = candidates.at(1).at("taken");
+      EXPECT_NE(candidates.at(0).at("taken").get<bool>(), second);
+      EXPECT_EQ(candidates.at(second).at("code"), int(uint8_t(stored.scales().bytes[block]))) << recipe << block;
+      seconds += second;
+    }
+  }
+  EXPECT_GT(seconds, 0);
+  EXPECT_LT(seconds, 20);
+}
+
+// Scales of a correction's other blocks are their own: the first block's is no function of them.
+TEST(Explain, ShowsTheFirstBlockOfACorrection) {
+  std::vector<std::string> words{"-r", "nvfp4/ms-eden", "--seed", "1"};
+  words.insert(words.end(), 16, "1");
+  words.insert(words.end(), 112, "5");
+  const Json walk = json(words);
+  EXPECT_EQ(walk.at("elements").size(), 16u);
+  EXPECT_EQ(walk.at("steps").at(0).at("value"), 5) << "A";
+  EXPECT_EQ(walk.at("steps").at(2).at("value"), 1) << "a";
+}
+
+// The scale that is stored is a neighbour of s times the correction, which is near 1.
+TEST(Explain, TellsTheCorrectionOfAScale) {
+  std::vector<std::string> words{"-r", "nvfp4/ms-eden", "--seed", "1"};
+  for (int i = 0; i < 128; ++i) words.push_back(std::to_string(i % 16 * 0.37 - 2));
+  const Json steps = json(words).at("steps");
+  const double s = steps.at(4).at("value"), v = steps.at(6).at("value"), corrected = steps.at(7).at("value");
+  EXPECT_EQ(steps.at(6).at("step"), "v");
+  EXPECT_NEAR(v, 1, 0.1);
+  EXPECT_NE(v, 1);
+  EXPECT_NEAR(corrected, s * v, s / 8) << "within a step of E4M3";
 }
 
 TEST(Explain, TakesABlockOfATensor) {
