@@ -48,6 +48,14 @@ TensorLayout tensor_layout(const Recipe& recipe, const std::vector<uint64_t>& sh
   return layout;
 }
 
+Matrix without_padding(const TensorLayout& layout, const Panel& panel, uint64_t group) {
+  const auto part = [](uint64_t first, uint64_t size, uint64_t end) {
+    return std::min(first + size, end) - std::min(first, end);
+  };
+  return {.rows = part(panel.first_row, panel.shape.rows, layout.source.shape().rows),
+          .cols = part(panel.first_col, panel.shape.cols, round_up(layout.source.along, group))};
+}
+
 Panels::Panels(const Recipe& recipe, const MatrixView& view, uint64_t group)
     : shape_(view.shape()), rows_(1), cols_(view.along) {
   constexpr uint64_t kSideBySide = 256;

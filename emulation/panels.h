@@ -64,6 +64,10 @@ struct Panel {
   Matrix shape;
 };
 
+// How much of a panel is not padding: its first rows and columns. Of a row's end as much as whole groups of `group`
+// elements need.
+Matrix without_padding(const TensorLayout& layout, const Panel& panel, uint64_t group = 1);
+
 // How a matrix is divided: panels of whole rows of blocks, or of whole blocks of one row where rows are long. Where the
 // axis is not the tensor's last, panels are as high as makes what lies side by side in the tensor worth reading.
 class Panels {
@@ -101,7 +105,8 @@ void for_each_run(const TensorLayout& layout, const Panel& panel, Fn&& fn) {
 template <class Source>
 void load_panel(const Tensor& tensor, const TensorLayout& layout, const Panel& panel, std::span<Source> out) {
   const MatrixView& source = layout.source;
-  if (source.inner == 1 && source == layout.padded)
+  const bool side_by_side = panel.shape.cols == source.along || panel.shape.rows == 1;
+  if (side_by_side && source.inner == 1 && source == layout.padded)
     return load_elements<Source>(tensor.dtype, tensor.bytes.data(), panel.first_row * source.along + panel.first_col,
                                  out);
   const uint64_t cols = std::min(panel.shape.cols, source.along - std::min(source.along, panel.first_col));

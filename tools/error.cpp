@@ -42,6 +42,8 @@ constexpr std::string_view kNotes =
   ci95            Wilson intervals of the shares
 A value whose block has a scale of zero is beyond that block's range and comes back as zero: clipped and dead_zone.
 Elements that are not finite, or come back so, are counted (nonfinite_in, nonfinite_out) and left out of the sums.
+Zeros that --pad adds take part in their block's scale, and count in no figure. Under --hadamard x is a value after the
+rotation; then the zeros that a group of it was filled up with count, which are zeros no more.
 Sums are of FP64 numbers: of F64 values beyond about 1e154 and 1e-154 the squares overflow and vanish.
 --fail-on passes over a figure that a recipe does not have (scale_min of bf16), and fails on one that is NaN.
 A tensor that a recipe cannot take (no numbers, a row that is not whole blocks) is listed as skipped. The last rows,
@@ -65,7 +67,8 @@ ErrorSums sums_of(const Arguments& arguments, const Recipe& recipe, const Tensor
     for_each_panel<Source>(
         recipe, tensor, reading.layout, reading.rotation, threads, [&](const Panel& panel, std::span<const Source> x) {
           ErrorSums part(recipe, detail);
-          part.add(scale, panel.shape, x, panel_randomness(random, recipe, reading.layout.padded.shape(), panel));
+          part.add(scale, panel.shape, x, panel_randomness(random, recipe, reading.layout.padded.shape(), panel),
+                   without_padding(reading.layout, panel, reading.rotation ? uint64_t(reading.rotation->size) : 1));
           const std::lock_guard lock(merging);
           sums.merge(part);
           progress.advance(x.size());
@@ -88,7 +91,8 @@ uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors,
   for (const Tensor& tensor : tensors)
     for (const Recipe* recipe : recipes)
       if (refusal(arguments, *recipe, tensor).empty())
-        elements += tensor.elements() * uint64_t(passes(arguments, *recipe));
+        elements += reading_of(arguments, *recipe, tensor).layout.padded.shape().elements() *
+                    uint64_t(passes(arguments, *recipe));
   return elements;
 }
 
@@ -256,7 +260,7 @@ Verb error_verb() {
       .positionals = {{.name = "FILE",
                        .help = ".npy, .safetensors, .safetensors.index.json or a directory; FILE:TENSOR for one tensor",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--recipe", "--axis", "--hadamard", "--signs", "--seed", "--include", "--exclude", "--amax",
+      .options = {"--recipe", "--axis", "--pad", "--hadamard", "--signs", "--seed", "--include", "--exclude", "--amax",
                   "--dtype", "--json", "--csv", "--detail", "--fail-on", "--color", "--threads", "--device",
                   "--progress"},
       .run = run,

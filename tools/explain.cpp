@@ -22,7 +22,8 @@ constexpr std::string_view kNotes =
     R"(A VALUE is a decimal, a hexadecimal number (0x1.8p+1), inf, nan, or the bits of its type (bits:0x404ccccd). It is
 rounded once, to the type of --as, and the first line says what came of that. Negative values need no '--'.
 With --recipe the values are one block; without --amax the block is the whole tensor. A recipe without blocks (bf16)
-takes any number of values. With --block, VALUE is FILE[:TENSOR] and the tensor's own largest magnitude counts.)";
+takes any number of values. With --block, VALUE is FILE[:TENSOR] and the tensor's own largest magnitude counts. With
+--pad zeros are added to values that are fewer than a block, or to a tensor that is not whole blocks.)";
 
 // Throws where one of the options is given.
 void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options, std::string_view belongs_to) {
@@ -72,9 +73,10 @@ std::vector<float> block_of_values(const Arguments& arguments, const Recipe& rec
   std::vector<float> block;
   for (const SourceNumber& value : values_of(arguments)) block.push_back(float(value.value));
   const std::size_t size = elements_of_block(recipe, block.size());
+  if (arguments.flag("--pad")) block.resize(std::max(block.size(), size));
   if (has_scale(recipe) && block.size() != size) {
-    throw UsageError(
-        fmt::format("recipe {} has blocks of {} elements, and {} values are given", recipe.name, size, block.size()));
+    throw UsageError(fmt::format("recipe {} has blocks of {} elements, and {} values are given{}", recipe.name, size,
+                                 block.size(), block.size() < size ? " (--pad adds zeros)" : ""));
   }
   return block;
 }
@@ -87,38 +89,48 @@ struct Block {
   Randomness random;
 };
 
-// Blocks in the order of their elements along the last axis.
-Block block_of_tensor(const Arguments& arguments, const Recipe& recipe) {
-  const Tensor tensor = open_input(arguments, arguments.positional("VALUE"));
-  const Reading reading{.layout = tensor_layout(recipe, tensor.shape, -1), .rotation = {}};
+// How the tensor is read, --pad included; throws where the recipe cannot take it.
+Reading reading_of_blocks(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
+  const Padding padding = arguments.flag("--pad") ? Padding::zeros : Padding::none;
+  const Reading reading{.layout = tensor_layout(recipe, tensor.shape, -1, padding), .rotation = {}};
   std::string reason = refusal(recipe, tensor, reading);
   if (reason.empty() && element_kind(tensor.dtype) != ElementKind::narrow_float)
     reason = fmt::format("{} elements: a recipe is explained for floats of up to 32 bits", row(tensor.dtype).name);
   if (!reason.empty()) throw InputError(where(tensor), reason);
-  const MatrixView& view = reading.layout.source;
+  return reading;
+}
+
+Matrix shape_of_block(const Recipe& recipe, const MatrixView& view) {
   const uint64_t cols = !has_scale(recipe) ? 1
                         : recipe.block.cols == Extent::kWhole
                             ? view.along
                             : uint64_t(std::max(recipe.block.cols, recipe.correction.group));
-  const uint64_t rows = uint64_t(recipe.block.rows), per_row = std::max<uint64_t>(view.along / cols, 1);
-  const uint64_t blocks = view.outer / rows * (view.along / cols);
+  return {.rows = uint64_t(recipe.block.rows), .cols = cols};
+}
+
+// Blocks in the order of their elements along the last axis.
+Block block_of_tensor(const Arguments& arguments, const Recipe& recipe) {
+  const Tensor tensor = open_input(arguments, arguments.positional("VALUE"));
+  const Reading reading = reading_of_blocks(arguments, recipe, tensor);
+  const MatrixView& view = reading.layout.padded;
+  const Matrix shape = shape_of_block(recipe, view);
+  const uint64_t per_row = std::max<uint64_t>(view.along / shape.cols, 1);
+  const uint64_t blocks = view.outer / shape.rows * (view.along / shape.cols);
   if (blocks == 0) throw InputError(where(tensor), "has no whole block");
   const uint64_t number = arguments.unsigned_integer("--block", 0, blocks - 1);
-  const Panel panel{.first_row = number / per_row * rows,
-                    .first_col = number % per_row * cols,
-                    .shape = {.rows = rows, .cols = cols}};
+  const Panel panel{
+      .first_row = number / per_row * shape.rows, .first_col = number % per_row * shape.cols, .shape = shape};
   Progress silent("explain", tensor.elements(), ProgressUnit::elements, ProgressMode::none);
-  Block block{.x = {}, .amax = amax_of(arguments, recipe, tensor, reading, 1, silent), .origin = {}, .random = {}};
-  for (uint64_t r = 0; r < rows; ++r) {
-    const uint64_t first = view.position(panel.first_row + r, panel.first_col);
-    std::vector<float> x(cols);
-    load_elements<float>(tensor.dtype, tensor.bytes.data(), first, x);
-    block.x.insert(block.x.end(), x.begin(), x.end());
-  }
-  block.random = panel_randomness(randomness_of(arguments, recipe, tensor, 0), recipe, view.shape(), panel);
+  Block block{.x = std::vector<float>(shape.elements()),
+              .amax = amax_of(arguments, recipe, tensor, reading, 1, silent),
+              .origin = {},
+              .random = panel_randomness(randomness_of(arguments, recipe, tensor, 0), recipe, view.shape(), panel)};
+  load_panel<float>(tensor, reading.layout, panel, block.x);
+  const uint64_t padding = shape.elements() - without_padding(reading.layout, panel).elements();
   block.origin =
-      fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on.", number, blocks, printable(tensor.name),
-                  printable(tensor.file), view.position(panel.first_row, panel.first_col));
+      fmt::format("Block {} of {} in tensor '{}' of {}, from element {} on{}.", number, blocks, printable(tensor.name),
+                  printable(tensor.file), reading.layout.source.position(panel.first_row, panel.first_col),
+                  padding > 0 ? fmt::format("; {} of its elements are added zeros", padding) : "");
   return block;
 }
 
@@ -151,7 +163,7 @@ ExitCode run(const Arguments& arguments) {
     throw UsageError("one of --format and --recipe is needed: a value into a format, or a block through a recipe?");
   if (!arguments.has("--block")) refuse(arguments, {"--dtype"}, "--block");
   if (arguments.has("--format")) {
-    refuse(arguments, {"--amax", "--seed", "--block"}, "--recipe");
+    refuse(arguments, {"--amax", "--seed", "--block", "--pad"}, "--recipe");
     explain_values(arguments);
   } else {
     refuse(arguments, {"--random-bits"}, "--format");
@@ -177,8 +189,8 @@ Verb explain_verb() {
       .positionals = {{.name = "VALUE",
                        .help = "numbers; with --recipe as many as a block has; with --block FILE[:TENSOR]",
                        .count = Positional::Count::at_least_one}},
-      .options = {"--format", "--recipe", "--as", "--random-bits", "--amax", "--seed", "--block", "--dtype", "--json",
-                  "--color"},
+      .options = {"--format", "--recipe", "--as", "--pad", "--random-bits", "--amax", "--seed", "--block", "--dtype",
+                  "--json", "--color"},
       .run = run,
       .notes = kNotes,
   };

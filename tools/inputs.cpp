@@ -141,7 +141,7 @@ Rotation rotation_of(const Arguments& arguments) {
 }
 
 Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
-  const Padding padding = arguments.lists("--pad") && arguments.flag("--pad") ? Padding::zeros : Padding::none;
+  const Padding padding = arguments.flag("--pad") ? Padding::zeros : Padding::none;
   const bool transposed = arguments.lists("--transpose") && arguments.flag("--transpose");
   const CodeOrder order = transposed ? CodeOrder::axis_last : CodeOrder::as_tensor;
   const Rotation rotation = rotation_of(arguments);
@@ -152,7 +152,9 @@ Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tenso
 std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
   if (std::string reason = refusal(recipe, tensor.dtype); !reason.empty()) return reason;
   if (std::string reason = axis_refusal(arguments, tensor); !reason.empty()) return reason;
-  return refusal(recipe, tensor, reading_of(arguments, recipe, tensor));
+  std::string reason = refusal(recipe, tensor, reading_of(arguments, recipe, tensor));
+  if (reason.find("not a multiple") != std::string::npos && !arguments.flag("--pad")) reason += " (--pad adds zeros)";
+  return reason;
 }
 
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading) {

@@ -95,9 +95,7 @@ void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
   std::set<std::string> names;
   std::set<uint64_t> streams;
   for (const Tensor& tensor : tensors) {
-    std::string reason = refusal(job.arguments, job.recipe, tensor);
-    if (reason.find("not a multiple") != std::string::npos && !job.arguments.flag("--pad"))
-      reason += " (--pad adds zeros)";
+    const std::string reason = refusal(job.arguments, job.recipe, tensor);
     const char* hint = tensors.size() > 1 ? " (--include and --exclude choose tensors)" : "";
     if (!reason.empty()) throw InputError(where(tensor), reason + hint);
     if (job.nibbles.order != NibbleOrder::even_low &&

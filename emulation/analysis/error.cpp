@@ -90,17 +90,19 @@ ErrorSums::ErrorSums(const Recipe& recipe, ErrorDetail detail) : recipe_(&recipe
 }
 
 template <class Source>
-void ErrorSums::add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x,
-                    const Randomness& random) {
+void ErrorSums::add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, const Randomness& random,
+                    const std::optional<Matrix>& counted) {
   std::vector<std::byte> codes(code_bytes(*recipe_, shape)), scales(scale_bytes(*recipe_, shape));
   std::vector<float> q(x.size());
   quantize<Source>(*recipe_, tensor, shape, x, random, codes, scales);
   dequantize(*recipe_, tensor, shape, codes, scales, q);
-  count_codes(codes, x.size());
   cluster_size_ = std::max(cluster_size_, cluster_size(*recipe_, shape));
   if (has_scale(*recipe_)) {
-    add_blocks<Source>(tensor, shape, x, q, scales);
+    const Matrix part = counted.value_or(shape);
+    for (uint64_t row = 0; row < part.rows; ++row) count_codes(codes, row * shape.cols, part.cols);
+    add_blocks<Source>(tensor, shape, part, x, q, scales);
   } else {
+    count_codes(codes, 0, x.size());
     add_runs<Source>(tensor, x, q);
   }
 }
@@ -117,22 +119,23 @@ void ErrorSums::add_runs(const TensorScale& tensor, std::span<const Source> x, s
 }
 
 template <class Source>
-void ErrorSums::add_blocks(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x,
-                           std::span<const float> q, std::span<const std::byte> scales) {
+void ErrorSums::add_blocks(const TensorScale& tensor, const Matrix& shape, const Matrix& counted,
+                           std::span<const Source> x, std::span<const float> q, std::span<const std::byte> scales) {
   const Matrix grid = scale_grid(*recipe_, shape);
   const uint64_t height = uint64_t(recipe_->block.rows), width = block_cols(*recipe_, shape);
   const FormatEntry& format = recipe_->scale.entry();
   Cluster<Source> cluster{};
   for (uint64_t block = 0; block < grid.elements(); ++block) {
+    const uint64_t first_row = block / grid.cols * height, col = block % grid.cols * width;
+    if (first_row >= counted.rows || col >= counted.cols) continue;
     const uint32_t code =
         format.storage_bits == 8 ? load_code<8>(scales.data(), block) : load_code<32>(scales.data(), block);
     count_scale(code);
     cluster.largest = largest_value(tensor, decode(format.format, code));
     cluster.x.clear();
     cluster.q.clear();
-    const uint64_t first_row = block / grid.cols * height, col = block % grid.cols * width;
-    for (uint64_t row = first_row; row < std::min(first_row + height, shape.rows); ++row) {
-      const std::size_t first = row * shape.cols + col, size = std::min(width, shape.cols - col);
+    for (uint64_t row = first_row; row < std::min(first_row + height, counted.rows); ++row) {
+      const std::size_t first = row * shape.cols + col, size = std::min(width, counted.cols - col);
       cluster.x.insert(cluster.x.end(), &x[first], &x[first] + size);
       cluster.q.insert(cluster.q.end(), &q[first], &q[first] + size);
     }
@@ -145,14 +148,18 @@ double ErrorSums::largest_value(const TensorScale& tensor, float scale) const {
   return magnitude(decode_element(*recipe_, tensor, scale, recipe_->element.format().max_code()));
 }
 
-template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const float>, const Randomness&);
-template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const double>, const Randomness&);
-template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const int64_t>, const Randomness&);
-template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const uint64_t>, const Randomness&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const float>, const Randomness&,
+                             const std::optional<Matrix>&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const double>, const Randomness&,
+                             const std::optional<Matrix>&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const int64_t>, const Randomness&,
+                             const std::optional<Matrix>&);
+template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const uint64_t>, const Randomness&,
+                             const std::optional<Matrix>&);
 
-void ErrorSums::count_codes(std::span<const std::byte> codes, uint64_t elements) {
+void ErrorSums::count_codes(std::span<const std::byte> codes, uint64_t first, uint64_t elements) {
   const FormatEntry& element = recipe_->element.entry();
-  for (uint64_t i = 0; i < elements; ++i) {
+  for (uint64_t i = first; i < first + elements; ++i) {
     const uint32_t stored = element.storage_bits == 4   ? load_code<4>(codes.data(), i)
                             : element.storage_bits == 8 ? load_code<8>(codes.data(), i)
                                                         : load_code<16>(codes.data(), i);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,9 +32,11 @@ class ErrorSums {
   ErrorSums(const Recipe& recipe, ErrorDetail detail);
 
   // A part of a tensor: whole blocks, or clusters, but for the tensor's end. Sources other than float are for recipes
-  // without any scale.
+  // without any scale. Of a recipe with blocks only the first `counted` rows and columns count, all unless told: the
+  // rest is padding, which takes part in nothing but its blocks' scales.
   template <class Source>
-  void add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, const Randomness& random = {});
+  void add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, const Randomness& random = {},
+           const std::optional<Matrix>& counted = {});
 
   void merge(const ErrorSums& other);
 
@@ -53,12 +56,12 @@ class ErrorSums {
   template <class Source>
   void add_runs(const TensorScale& tensor, std::span<const Source> x, std::span<const float> q);
   template <class Source>
-  void add_blocks(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, std::span<const float> q,
-                  std::span<const std::byte> scales);
+  void add_blocks(const TensorScale& tensor, const Matrix& shape, const Matrix& counted, std::span<const Source> x,
+                  std::span<const float> q, std::span<const std::byte> scales);
   template <class Source>
   void add_cluster(const Cluster<Source>& cluster);
   double largest_value(const TensorScale& tensor, float scale) const;
-  void count_codes(std::span<const std::byte> codes, uint64_t elements);
+  void count_codes(std::span<const std::byte> codes, uint64_t first, uint64_t elements);
   void count_scale(uint32_t code);
   void add_finite(std::span<const double> x, std::span<const double> e);
   void add_strata(std::span<const double> x, std::span<const double> e);
