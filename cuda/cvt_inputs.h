@@ -18,11 +18,19 @@ struct CvtInput {
   uint32_t word;
 };
 
-// Codes of lane 0 in the low bits, so that 2^16 of e4m3x2 are all pairs.
-constexpr uint64_t count_inputs(const PtxCvt& op) {
-  const int bits = op.from.format.bits() == 32 ? 32 : op.lanes * op.from.format.bits();
-  return uint64_t{1} << bits;
+// What the inputs of a conversion depend on.
+struct CvtDomain {
+  int source_bits;
+  int lanes;
+};
+
+constexpr CvtDomain domain_of(const PtxCvt& op) { return {op.from.format.bits(), op.lanes}; }
+
+constexpr uint64_t count_inputs(const CvtDomain& domain) {
+  return uint64_t{1} << (domain.source_bits == 32 ? 32 : domain.lanes * domain.source_bits);
 }
+
+constexpr bool has_pairs(const CvtDomain& domain) { return domain.lanes > 1 && domain.source_bits == 32; }
 
 namespace detail {
 // A bijection that looks random: the finaliser of MurmurHash3 (Appleby).
@@ -59,19 +67,21 @@ HOST_DEVICE constexpr CvtInput pairs_of_floats(uint32_t i) {
           detail::half_word(word) << 16 | detail::half_word(detail::scramble(word))};
 }
 
-HOST_DEVICE constexpr CvtInput every_code(const PtxCvt& op, uint32_t i) {
-  const int bits = op.from.format.bits();
+// Lane 0 in the low bits.
+HOST_DEVICE constexpr CvtInput every_code(const CvtDomain& domain, uint32_t i) {
   CvtInput input{};
-  for (int lane = 0; lane < op.lanes; ++lane) input.sources[lane] = i >> (lane * bits) & uint32_t(low_mask(bits));
+  for (int lane = 0; lane < domain.lanes; ++lane)
+    input.sources[lane] = i >> (lane * domain.source_bits) & uint32_t(low_mask(domain.source_bits));
   return input;
 }
 
-// Input number i < count_inputs(op). Codes have the kind `every` only.
-HOST_DEVICE constexpr CvtInput cvt_input(const PtxCvt& op, CvtInputs kind, uint32_t i) {
-  if (op.from.format.bits() < 32) return every_code(op, i);
+// Input number i < count_inputs(domain). Codes have the kind `every` only.
+HOST_DEVICE constexpr CvtInput cvt_input(const CvtDomain& domain, CvtInputs kind, uint32_t i) {
+  if (domain.source_bits < 32) return every_code(domain, i);
   return kind == CvtInputs::every ? every_float(i) : pairs_of_floats(i);
 }
 
-constexpr bool has_pairs(const PtxCvt& op) { return op.lanes > 1 && op.from.format.bits() == 32; }
+static_assert(cvt_input({.source_bits = 8, .lanes = 2}, CvtInputs::every, 0x1234).sources[1] == 0x12);
+static_assert(cvt_input({.source_bits = 32, .lanes = 2}, CvtInputs::pairs, 0x1fc8'0003).sources[1] == 0x1fc8'0000);
 
 }  // namespace halfulp

@@ -32,8 +32,9 @@ class EachConversion : public OnGpu, public testing::WithParamInterface<int> {
   static int id() { return GetParam(); }
   static const PtxCvtRow& row() { return kPtxCvts[std::size_t(id())]; }
   static PtxCvt op() { return ptx_cvt(row()); }
+  static CvtDomain domain() { return domain_of(op()); }
   static std::vector<CvtInputs> kinds() {
-    return has_pairs(op()) ? std::vector{CvtInputs::every, CvtInputs::pairs} : std::vector{CvtInputs::every};
+    return has_pairs(domain()) ? std::vector{CvtInputs::every, CvtInputs::pairs} : std::vector{CvtInputs::every};
   }
 };
 
@@ -47,12 +48,12 @@ std::string text_of(const CvtInput& input) {
 
 TEST_P(EachConversion, GivesTheBitsOfTheCpu) {
   constexpr uint64_t kMost = 1 << 16;
-  const uint64_t inputs = count_inputs(op()), count = std::min(inputs, kMost);
+  const uint64_t inputs = count_inputs(domain()), count = std::min(inputs, kMost);
   const uint32_t stride = uint32_t(inputs / count) | 1;  // odd, so that low bits vary too
   for (const CvtInputs kind : kinds()) {
     const std::vector<uint32_t> got = convert_on_gpu(id(), kind, stride, uint32_t(count));
     for (uint32_t i = 0; i < count; ++i) {
-      const CvtInput input = cvt_input(op(), kind, i * stride);
+      const CvtInput input = cvt_input(domain(), kind, i * stride);
       ASSERT_EQ(convert_register(op(), input.sources, input.word), got[i]) << row().name << ": " << text_of(input);
     }
   }
@@ -62,11 +63,11 @@ TEST_P(EachConversion, InstructionGivesTheBitsOfItsModel) {
   for (const CvtInputs kind : kinds()) {
     const CvtComparison comparison = compare_forms(id(), kind);
     if (comparison.compared == 0) GTEST_SKIP() << "this GPU's code has no native form of " << row().name;
-    EXPECT_EQ(comparison.compared, count_inputs(op())) << row().name;
+    EXPECT_EQ(comparison.compared, count_inputs(domain())) << row().name;
     EXPECT_EQ(comparison.mismatches, 0u) << row().name;
     for (const CvtMismatch& m : comparison.shown)
       ADD_FAILURE() << row().name << std::hex << ": 0x" << m.native << ", the model gives 0x" << m.model << ": "
-                    << text_of(cvt_input(op(), kind, m.input));
+                    << text_of(cvt_input(domain(), kind, m.input));
     std::cout << row().name << (kind == CvtInputs::pairs ? ", pairs: " : ": ") << comparison.compared
               << " inputs compared, " << comparison.mismatches << " mismatches\n";
   }
