@@ -63,6 +63,11 @@ enum class RandomField {
   pairs_interleaved,  // x4 of e2m1: the same over {byte 3, byte 1} and {byte 2, byte 0}
 };
 
+// How four codes of so many bits share a random word.
+HOST_DEVICE constexpr RandomField four_lanes(int storage_bits) {
+  return storage_bits == 4 ? RandomField::pairs_interleaved : RandomField::pairs;
+}
+
 // What an instruction does to one lane, and how lanes are packed.
 struct PtxCvt {
   FormatEntry from{};
@@ -239,7 +244,7 @@ constexpr bool apply_modifier(PtxCvt& op, std::string_view word) {
 constexpr RandomField random_field_of(const PtxCvt& op) {
   if (!is_stochastic(op.policy.rounding)) return RandomField::none;
   if (op.lanes == 2) return RandomField::halves;
-  return op.to.storage_bits == 4 ? RandomField::pairs_interleaved : RandomField::pairs;
+  return four_lanes(op.to.storage_bits);
 }
 }  // namespace detail
 
@@ -281,26 +286,26 @@ constexpr int find_ptx_cvt(std::string_view name) {
 template <int id>
 inline constexpr PtxCvt kPtxCvtAt = ptx_cvt(kPtxCvts[id]);
 
-// The random bits of one lane. Lane 0 is the lowest in the destination: operand b of x2, operand f of x4.
-// Measured on a B200 by jinhongyii/TIRx-harness for x4; the x2 forms are read.
+// The 16 random bits of lane 0 to 3 of a word for four lanes. Lane 0 is the lowest in the destination: operand b of x2,
+// operand f of x4. Measured on a B200 by jinhongyii/TIRx-harness.
+HOST_DEVICE constexpr RandomBits random_bits_of_four(RandomField layout, uint32_t word, int lane) {
+  uint32_t field = lane < 2 ? word & 0xffff : word >> 16;
+  if (layout == RandomField::pairs_interleaved)
+    field = lane < 2 ? (word >> 8 & 0xff00) | (word & 0xff) : (word >> 16 & 0xff00) | (word >> 8 & 0xff);
+  return {.word = (lane & 1) != 0 ? reverse16(field) : field, .count = 16};
+}
+
+// The random bits of one lane. Those of x2 forms are read in the PTX ISA.
 HOST_DEVICE constexpr RandomBits random_bits(const PtxCvt& op, uint32_t word, int lane) {
-  const bool upper = (lane & 1) != 0;
   switch (op.random) {
     case RandomField::none: return {};
     case RandomField::halves: {
       const int kept = op.to.format.mantissa_bits;
       const int count = 23 - kept < 16 ? 23 - kept : 16;
-      return {.word = (upper ? word >> 16 : word) & uint32_t(low_mask(count)), .count = count};
+      return {.word = (lane == 0 ? word : word >> 16) & uint32_t(low_mask(count)), .count = count};
     }
-    case RandomField::pairs: {
-      const uint32_t field = lane < 2 ? word & 0xffff : word >> 16;
-      return {.word = upper ? reverse16(field) : field, .count = 16};
-    }
-    case RandomField::pairs_interleaved: {
-      const uint32_t field =
-          lane < 2 ? (word >> 8 & 0xff00) | (word & 0xff) : (word >> 16 & 0xff00) | (word >> 8 & 0xff);
-      return {.word = upper ? reverse16(field) : field, .count = 16};
-    }
+    case RandomField::pairs:
+    case RandomField::pairs_interleaved: return random_bits_of_four(op.random, word, lane);
   }
   return {};
 }

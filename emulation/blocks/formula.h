@@ -336,7 +336,7 @@ class FormulaParser {
   constexpr void operation(int binding) {
     if (binding > 3) return operand();
     operation(binding + 1);
-    for (int found; (found = next_operator(binding)) >= 0;) {
+    for (int found = next_operator(binding); found >= 0; found = next_operator(binding)) {
       operation(binding + 1);
       emit(kOperators[std::size_t(found)].op, {}, 0);
     }

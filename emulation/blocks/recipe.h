@@ -14,16 +14,21 @@ namespace halfulp {
 class FormatName {
  public:
   consteval FormatName(const char* name) : FormatName(std::string_view(name).empty() ? -1 : format_id(name)) {}
-  constexpr explicit FormatName(int id) : id_(id), format_(id < 0 ? Format{} : kFormats[std::size_t(id)].format) {}
+  constexpr explicit FormatName(int id)
+      : id_(id),
+        storage_bits_(id < 0 ? 0 : kFormats[std::size_t(id)].storage_bits),
+        format_(id < 0 ? Format{} : kFormats[std::size_t(id)].format) {}
 
   constexpr bool empty() const { return id_ < 0; }
   constexpr std::string_view name() const { return empty() ? std::string_view() : entry().name; }
   constexpr const FormatEntry& entry() const { return kFormats[std::size_t(id_)]; }
   HOST_DEVICE constexpr const Format& format() const { return format_; }
+  HOST_DEVICE constexpr int storage_bits() const { return storage_bits_; }
   friend constexpr bool operator==(const FormatName&, const FormatName&) = default;
 
  private:
   int id_;
+  int storage_bits_;
   Format format_;
 };
 

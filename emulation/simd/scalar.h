@@ -9,6 +9,7 @@
 #include "emulation/simd/simd.h"
 #include "formats/codec.h"
 #include "formats/packing.h"
+#include "formats/ptx_cvt.h"
 #include "lib/philox.h"
 
 namespace halfulp::simd {
@@ -45,14 +46,8 @@ inline RandomBits random_bits_of(PhiloxWords random, Storage, std::size_t i) {
   return {.word = random_word(random.seed, random.stream, random.first + i), .count = 32};
 }
 
-// The even element of a pair reads its field as it is, the odd one bit-reversed.
 inline RandomBits random_bits_of(WordOfFour random, Storage storage, std::size_t i) {
-  const uint32_t word = random.words[i / 4];
-  const bool low = i % 4 < 2;
-  const uint32_t half = low ? word & 0xffff : word >> 16;
-  const uint32_t bytes = low ? (word >> 8 & 0xff00) | (word & 0xff) : (word >> 16 & 0xff00) | (word >> 8 & 0xff);
-  const uint32_t field = storage.bits == 4 ? bytes : half;
-  return {.word = i % 2 == 0 ? field : reverse16(field), .count = 16};
+  return random_bits_of_four(four_lanes(storage.bits), random.words[i / 4], int(i % 4));
 }
 
 template <class Random>

@@ -25,7 +25,7 @@ TEST(TorchSum, OfSixteenAddsPairsEightApart) {
     const std::vector<float> x = losses(16, seed);
     float sum = x[0] + x[8];
     for (std::size_t i = 1; i < 8; ++i) sum += x[i] + x[i + 8];
-    ASSERT_EQ(torch_sum(x.data(), x.size()), sum) << seed;
+    ASSERT_EQ(total_of_losses(LossTotal::torch, x.data(), x.size()), sum) << seed;
   }
 }
 
@@ -39,7 +39,7 @@ TEST(TorchSum, OfATileAddsEveryFourthRowOfEight) {
       for (std::size_t row = 0; row < 32; ++row) rows[row % 4] += x[row * 8 + column];
       sum += rows[0] + rows[1] + rows[2] + rows[3];
     }
-    ASSERT_EQ(torch_sum(x.data(), x.size()), sum) << seed;
+    ASSERT_EQ(total_of_losses(LossTotal::torch, x.data(), x.size()), sum) << seed;
   }
 }
 
