@@ -9,7 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from assemble import catalog_rows, find_ptxas, targets_of
+from assemble import catalog_rows, find_ptxas, skip, targets_of
 
 
 def kernels(ptx):
@@ -54,11 +54,13 @@ def check(ptxas, path, rows):
 
 def main():
     halfulp, *paths = sys.argv[1:]
+    if not paths:
+        skip("CMAKE_CUDA_ARCHITECTURES names no target")
     ptxas, rows = find_ptxas(), catalog_rows(halfulp)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         faults = [fault for part in pool.map(lambda path: check(ptxas, path, rows), paths) for fault in part]
     print("\n".join(faults))
-    sys.exit(1 if faults or not paths else 0)
+    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":
