@@ -12,26 +12,29 @@ namespace {
 constexpr Option kOptions[] = {
     // What is computed.
     {.names = "--recipe,-r", .value_name = "NAME[,NAME]",
-     .help = "how tensors become codes and scales: a name that 'halfulp formats recipes' lists, NAME+FIELD=TEXT, or a "
-             "TOML file", .group = "What"},
+     .help = "how tensors become codes and scales: a name that 'halfulp formats recipes' lists, NAME+FIELD=TEXT with "
+             "the fields of 'halfulp formats recipe-fields', or a TOML file", .group = "What"},
     {.names = "--diff", .value_name = "RECIPE",
      .help = "show where this recipe and the named one part", .group = "What"},
     {.names = "--axis", .value_name = "N",
      .help = "dimension along which blocks lie, from 0, or from the end if negative", .group = "What",
      .default_value = "-1"},
     {.names = "--format,-f", .value_name = "NAME",
-     .help = "a number format; 'halfulp formats' lists them", .group = "What"},
+     .help = "a number format; 'halfulp formats formats' lists them", .group = "What"},
     {.names = "--pad", .help = "add zeros to a tensor that is not whole blocks", .group = "What"},
     {.names = "--transpose",
      .help = "store the codes with --axis as the last dimension, as Transformer Engine stores NVFP4's columnwise copy",
      .group = "What"},
     {.names = "--hadamard", .value_name = "N",
-     .help = "rotate groups of N elements along --axis first, rounding to BF16; N is 2, 4, ..., 128", .group = "What"},
+     .help = "rotate groups of N elements along --axis first, rounding to BF16; N is 2, 4, 8, 16, 32, 64 or 128",
+     .group = "What"},
     {.names = "--signs", .value_name = "KIND",
-     .help = "signs before the rotation: te (16 fixed ones, the default of N = 16), seeded, none", .group = "What"},
+     .help = "signs before the rotation: te (16 fixed ones), seeded or none; without it te where N is 16, else none",
+     .group = "What"},
     {.names = "--keep-rotated", .help = "leave values as --hadamard rotated them", .group = "What"},
     {.names = "--scale-layout", .value_name = "NAME",
-     .help = "how scales are stored: linear, padded-128x4, padded-4x128 or swizzled-128x4", .group = "Output",
+     .help = "how scales are stored: linear, padded-128x4, padded-4x128 or swizzled-128x4; "
+             "'halfulp formats scale-layouts' tells how each lies", .group = "Output",
      .default_value = "linear"},
     {.names = "--nibbles", .value_name = "ORDER",
      .help = "which element lies in a byte's low nibble: even-low, even-high or split-halves", .group = "Output",
@@ -114,7 +117,7 @@ int format_of(std::string_view name) {
   std::vector<std::string> names;
   for (const FormatEntry& row : kFormats) names.emplace_back(row.name);
   throw UsageError("no format is called '" + std::string(name) + "'" + did_you_mean(name, names) +
-                   " ('halfulp formats' lists them all)");
+                   " ('halfulp formats formats' lists them all)");
 }
 
 }  // namespace halfulp

@@ -23,15 +23,17 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr uint64_t kSeed = 1, kTries = 20000;
 
+// "-" where the field is empty or says nothing about the recipe.
+std::string text_of(const RecipeField& field, const Recipe& recipe) {
+  const std::string text = field.applies(recipe) ? field.text(recipe) : "";
+  return text.empty() ? "-" : text;
+}
+
 std::vector<Facts> differing_fields(const Recipe& first, const Recipe& second) {
   std::vector<Facts> rows;
   for (const RecipeField& field : recipe_fields()) {
-    const std::string p = field.text(first), q = field.text(second);
-    if (p != q && (field.applies(first) || field.applies(second)))
-      rows.push_back({{"field", field.name},
-                      {"first", p.empty() ? "-" : p},
-                      {"second", q.empty() ? "-" : q},
-                      {"meaning", field.meaning}});
+    const std::string p = text_of(field, first), q = text_of(field, second);
+    if (p != q) rows.push_back({{"field", field.name}, {"first", p}, {"second", q}, {"meaning", field.meaning}});
   }
   return rows;
 }
@@ -92,9 +94,11 @@ struct Kind {
 
 float bf16_normal(uint64_t t, uint64_t i) { return apply(Op::bf16, float(normal(kSeed, t, i))); }
 
-std::vector<Kind> kinds() {
+// BF16 numbers tell nothing of formats that have them all.
+std::vector<Kind> kinds(const Recipe& p, const Recipe& q) {
+  const bool narrow = p.element.format().bits() <= 8 || q.element.format().bits() <= 8;
   return {
-      {"normal numbers in BF16", kTries, bf16_normal},
+      {"normal numbers in BF16", narrow ? kTries : 0, bf16_normal},
       {"normal numbers in FP32", kTries, [](uint64_t t, uint64_t i) { return float(normal(kSeed, t + kTries, i)); }},
       {"zeros, of which every other one is negative", 1, [](uint64_t, uint64_t i) { return i % 2 ? -0.f : 0.f; }},
       {"normal numbers with a negative zero", 1,
@@ -103,6 +107,7 @@ std::vector<Kind> kinds() {
        [](uint64_t t, uint64_t i) { return bf16_normal(t, i) * power_of_two(-8 - 2 * int(t)); }},
       {"a NaN among normal numbers", 1, [](uint64_t t, uint64_t i) { return i == 1 ? kNaN : bf16_normal(t, i); }},
       {"an infinity among normal numbers", 1, [](uint64_t t, uint64_t i) { return i == 1 ? kInf : bf16_normal(t, i); }},
+      {"NaN only", 1, [](uint64_t, uint64_t) { return kNaN; }},
       {"numbers near the smallest of FP32", 10,
        [](uint64_t t, uint64_t i) { return bf16_normal(t, i) * power_of_two(-118 - 2 * int(t)); }},
       {"numbers near the largest of FP32", 4,
@@ -117,17 +122,27 @@ struct Example {
   Result first, second;
 };
 
+std::string example_words(const Recipe& p, const Recipe& q, const Kind& kind, uint64_t t, std::size_t elements,
+                          float amax) {
+  std::string words =
+      fmt::format("{} elements: {}{}", elements, kind.tries > 1 ? fmt::format("block {} of ", t) : "", kind.words);
+  if (has_outer_scale(p) || has_outer_scale(q))
+    words += fmt::format("; the tensor's largest magnitude is {}", decimal(amax));
+  if (is_random(p) || is_random(q)) words += fmt::format("; random bits of seed {}", kSeed);
+  return words;
+}
+
 std::optional<Example> find_example(const Recipe& p, const Recipe& q, Sought sought) {
   const Matrix shape = common_shape(p, q);
-  for (const Kind& kind : kinds()) {
-    const uint64_t tries = std::min(kind.tries, std::max<uint64_t>(20, (uint64_t{1} << 19) / shape.elements()));
+  for (const Kind& kind : kinds(p, q)) {
+    const uint64_t tries =
+        std::min<uint64_t>(kind.tries, std::max<uint64_t>(20, (uint64_t{1} << 19) / shape.elements()));
     for (uint64_t t = 0; t < tries; ++t) {
       std::vector<float> x(shape.elements());
       for (uint64_t i = 0; i < x.size(); ++i) x[i] = kind.element(t, i);
       const float own = largest_magnitude(p, 0, x);
       const float amax = std::isfinite(own) ? std::max(own, 4.f) : 4.f;  // of a tensor that has more blocks
-      Example e{.words = fmt::format("{} elements: {}, number {}; the tensor's largest magnitude is {}",
-                                     shape.elements(), kind.words, t, decimal(amax)),
+      Example e{.words = example_words(p, q, kind, t, x.size(), amax),
                 .x = x,
                 .amax = amax,
                 .first = result_of(p, shape, x, amax),
@@ -143,6 +158,7 @@ std::string scales_text(const Recipe& r, const Result& result) {
   for (std::size_t i = 0; i < std::min<std::size_t>(result.scales.size(), 8); ++i)
     text += fmt::format("{}{} ({})", i ? ", " : "", code_text(r.scale.format(), result.scales[i]),
                         decimal(result.scale_values[i]));
+  if (result.scales.size() > 8) text += fmt::format(", and {} more", result.scales.size() - 8);
   return result.scales.empty() ? "none" : text;
 }
 
@@ -161,6 +177,16 @@ std::vector<Facts> differing_elements(const Recipe& p, const Recipe& q, const Ex
   return rows;
 }
 
+// As many as a person reads.
+std::string elements_text(const std::vector<Facts>& elements, Color color) {
+  constexpr std::size_t kMost = 32;
+  if (elements.empty()) return "";
+  const std::vector<Facts> shown(elements.begin(), elements.begin() + std::ptrdiff_t(std::min(elements.size(), kMost)));
+  std::string text = "\nElements that differ:\n" + to_text(to_table(shown), color);
+  if (elements.size() > kMost) text += fmt::format("and {} more, which --json shows\n", elements.size() - kMost);
+  return text;
+}
+
 }  // namespace
 
 RecipeDiff diff_recipes(const Recipe& first, const Recipe& second) {
@@ -174,6 +200,7 @@ RecipeDiff diff_recipes(const Recipe& first, const Recipe& second) {
   if (!example) example = find_example(first, second, Sought::values);
   if (!example) {
     diff.example = "no block was found, ordinary or special, whose codes, scales or values differ";
+    if (first.edge != second.edge) diff.example += "; one of them takes tensors that are not whole blocks";
     return diff;
   }
   diff.example = example->words;
@@ -188,8 +215,7 @@ std::string to_text(const RecipeDiff& diff, Color color) {
                                  diff.second->name, diff.second->summary);
   text += diff.fields.empty() ? "\nNo field differs.\n" : "\n" + to_text(to_table(diff.fields), color);
   text += fmt::format("\nExample: {}\n{}", diff.example, to_lines(diff.scales));
-  if (!diff.elements.empty()) text += "\nElements that differ:\n" + to_text(to_table(diff.elements), color);
-  return text;
+  return text + elements_text(diff.elements, color);
 }
 
 Json to_json(const RecipeDiff& diff) {

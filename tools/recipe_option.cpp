@@ -183,7 +183,7 @@ const Recipe& recipe_of(std::string_view text) {
 std::vector<const Recipe*> recipes_of(const Arguments& arguments) {
   std::vector<const Recipe*> recipes;
   for (const std::string& text : joined(arguments.list("--recipe"))) recipes.push_back(&recipe_of(text));
-  if (recipes.empty()) throw UsageError("--recipe is needed: which recipe? ('halfulp formats' lists them)");
+  if (recipes.empty()) throw UsageError("--recipe is needed: which recipe? ('halfulp formats recipes' lists them)");
   return recipes;
 }
 

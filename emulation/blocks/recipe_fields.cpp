@@ -297,6 +297,7 @@ std::span<const RecipeField> recipe_fields() {
     std::vector<RecipeField> fields = make_fields();
     for (RecipeField& field : fields) {
       if (field.name == "random") field.applies = is_random;
+      if (field.name == "amax-nan") field.applies = [](const Recipe& r) { return has_scale(r) || has_outer_scale(r); };
       if (field.name == "loss-total") field.applies = has_choice;
       if (field.name.starts_with("scale-") || field.name == "edge") field.applies = has_scale;
       if (field.name.starts_with("s2") || field.name == "correction-group") field.applies = has_correction;

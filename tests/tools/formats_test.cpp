@@ -81,6 +81,11 @@ TEST(Formats, DescribesEverythingThatItLists) {
   }
 }
 
+TEST(Formats, HelpOfQuantizeStatesTheDefaultSigns) {
+  const ProgramRun run = run_halfulp({"quantize", "--help"});
+  EXPECT_NE(run.out.find("else none"), std::string::npos) << run.out;
+}
+
 TEST(Formats, HelpNamesEveryCatalog) {
   const std::string help = text({"--help"});
   for (const auto& [catalog, kind] : kCatalogs) EXPECT_NE(help.find(catalog), std::string::npos) << catalog;
@@ -235,6 +240,50 @@ TEST(FormatsDiff, ShowsElementsThatDiffer) {
 TEST(FormatsDiff, FindsRareBlocks) {
   for (const std::string second : {"mxfp8/te+amax-nan=propagates", "mxfp8/te+zero=positive", "mxfp8/te+inf=to-nan"})
     EXPECT_FALSE(difference("mxfp8/te", second).at("elements").empty()) << second;
+}
+
+// A scale's fields say nothing about a recipe without one.
+TEST(FormatsDiff, ShowsNoTextOfAFieldThatSaysNothing) {
+  const Json fields = difference("bf16", "fp8/torchao-rowwise").at("fields");
+  const auto row = std::ranges::find_if(fields, [](const Json& f) { return f.at("field") == "scale-overflow"; });
+  ASSERT_NE(row, fields.end());
+  EXPECT_EQ(row->at("first"), "-");
+  EXPECT_EQ(row->at("second"), "to-special");
+}
+
+TEST(FormatsDiff, ShowsWhatBytesDifferInBeforeValues) {
+  const Json diff = difference("nvfp4/te", "nvfp4/flashinfer");  // both ignore a NaN among numbers
+  EXPECT_NE(diff.at("example").get<std::string>().find("NaN only"), std::string::npos) << diff.at("example");
+  EXPECT_NE(diff.at("first_scales"), diff.at("second_scales"));
+}
+
+TEST(FormatsDiff, SaysThatEdgesAreNoMatterOfABlock) {
+  const std::string example = difference("mxfp8/te", "mxfp8/te+edge=partial").at("example");
+  EXPECT_NE(example.find("not whole blocks"), std::string::npos) << example;
+}
+
+TEST(FormatsDiff, NamesTheSeedOfRandomBits) {
+  const std::string example = difference("bf16", "bf16+rounding=stochastic").at("example");
+  EXPECT_NE(example.find("seed 1"), std::string::npos) << example;
+}
+
+TEST(FormatsDiff, ListsAsManyElementsAsAPersonReads) {
+  const std::vector<std::string> words{"fp8/deepseek-1x128", "--diff", "fp8/deepseek-128x128"};
+  const std::string shown = text(words);
+  EXPECT_LT(std::ranges::count(shown, '\n'), 50);
+  const std::size_t all = json(words).at("elements").size();
+  EXPECT_NE(shown.find("and " + std::to_string(all - 32) + " more"), std::string::npos) << shown;
+}
+
+TEST(FormatsDiff, TakesFiles) {
+  const TemporaryDirectory folder;
+  write_file(folder / "a.toml", "base = 'mxfp8/te'\n");
+  write_file(folder / "b.toml", "base = 'mxfp8/te'\nname = 'mine'\nblock = '1x16'\n");
+  const Json diff = difference(folder / "a.toml", folder / "b.toml");
+  EXPECT_EQ(diff.at("first"), folder / "a.toml");
+  EXPECT_EQ(diff.at("second"), "mine");
+  ASSERT_EQ(diff.at("fields").size(), 1u);
+  EXPECT_EQ(diff.at("fields").at(0).at("second"), "1x16");
 }
 
 TEST(FormatsDiff, SaysThatNothingDiffers) {
