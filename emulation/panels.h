@@ -86,11 +86,11 @@ class Panels {
 // The random bits of a tensor from a panel's first element on.
 Randomness panel_randomness(const Randomness& tensor, const Recipe& recipe, const Matrix& shape, const Panel& panel);
 
-// Calls fn(first row of the panel, rows, columns, position in the tensor) for runs of rows that lie side by side in the
-// tensor, less what is padding: element (row + i, col) of the panel is at position(row, col) + i.
+// Calls fn(row, rows, source row) for runs of a panel's rows that lie side by side in the array `source`, of which
+// `padded` is the same array with its padding, or itself: element (row + i, col) of the matrix is
+// source.position(source row, col) + i.
 template <class Fn>
-void for_each_run(const TensorLayout& layout, const Panel& panel, Fn&& fn) {
-  const MatrixView &source = layout.source, &padded = layout.padded;
+void for_each_run(const MatrixView& source, const MatrixView& padded, const Panel& panel, Fn&& fn) {
   const uint64_t end = panel.first_row + panel.shape.rows;
   for (uint64_t row = panel.first_row; row < end;) {
     const uint64_t outer = row / padded.inner, inner = row % padded.inner;
@@ -109,9 +109,9 @@ void load_panel(const Tensor& tensor, const TensorLayout& layout, const Panel& p
   if (side_by_side && source.inner == 1 && source == layout.padded)
     return load_elements<Source>(tensor.dtype, tensor.bytes.data(), panel.first_row * source.along + panel.first_col,
                                  out);
-  const uint64_t cols = std::min(panel.shape.cols, source.along - std::min(source.along, panel.first_col));
+  const uint64_t cols = without_padding(layout, panel).cols;
   std::vector<Source> run;
-  for_each_run(layout, panel, [&](uint64_t row, uint64_t rows, uint64_t source_row) {
+  for_each_run(source, layout.padded, panel, [&](uint64_t row, uint64_t rows, uint64_t source_row) {
     Source* const to = &out[(row - panel.first_row) * panel.shape.cols];
     if (source.inner == 1)
       return load_elements<Source>(tensor.dtype, tensor.bytes.data(), source.position(source_row, panel.first_col),

@@ -5,16 +5,6 @@
 namespace halfulp {
 namespace {
 
-// Calls fn(first row, rows) for the rows of a panel that lie side by side in the array.
-template <class Fn>
-void for_each_row_run(const MatrixView& view, const Panel& panel, Fn&& fn) {
-  for (uint64_t row = panel.first_row, end = row + panel.shape.rows; row < end;) {
-    const uint64_t rows = std::min(end - row, view.inner - row % view.inner);
-    fn(row, rows);
-    row += rows;
-  }
-}
-
 // Whether the panel's elements lie in the array as they do in the panel.
 bool is_contiguous(const MatrixView& view, const Panel& panel) {
   return view.inner == 1 && (panel.shape.cols == view.along || panel.shape.rows == 1);
@@ -37,7 +27,7 @@ void place(const MatrixView& view, const Panel& panel, int bits, std::span<const
   }
   const simd::Storage storage{.bits = bits};
   std::vector<std::byte> run;
-  for_each_row_run(view, panel, [&](uint64_t row, uint64_t rows) {
+  for_each_run(view, view, panel, [&](uint64_t row, uint64_t rows, uint64_t) {
     run.resize(packed_bytes(bits, rows));
     for (uint64_t col = 0; col < panel.shape.cols; ++col) {
       for (uint64_t i = 0; i < rows; ++i)
@@ -65,14 +55,15 @@ std::vector<std::byte> gather(const MatrixView& view, const Panel& panel, int bi
 
 void place_values(const TensorLayout& layout, const Panel& panel, std::span<const float> values, const Sink& sink) {
   if (layout.source == layout.padded) return place(layout.source, panel, 32, std::as_bytes(values), sink);
-  const uint64_t cols =
-      std::min(panel.shape.cols, layout.source.along - std::min(layout.source.along, panel.first_col));
-  for_each_run(layout, panel, [&](uint64_t row, uint64_t rows, uint64_t source_row) {
-    for (uint64_t i = 0; i < rows; ++i) {
-      const Panel run{.first_row = source_row + i, .first_col = panel.first_col, .shape = {.rows = 1, .cols = cols}};
-      place(layout.source, run, 32, std::as_bytes(values.subspan((row - panel.first_row + i) * panel.shape.cols, cols)),
-            sink);
-    }
+  const uint64_t cols = without_padding(layout, panel).cols;
+  if (cols == 0) return;
+  std::vector<float> run;
+  for_each_run(layout.source, layout.padded, panel, [&](uint64_t row, uint64_t rows, uint64_t source_row) {
+    run.resize(rows * cols);
+    for (uint64_t i = 0; i < rows; ++i)
+      std::ranges::copy(values.subspan((row - panel.first_row + i) * panel.shape.cols, cols), &run[i * cols]);
+    const Panel part{.first_row = source_row, .first_col = panel.first_col, .shape = {.rows = rows, .cols = cols}};
+    place(layout.source, part, 32, std::as_bytes(std::span(run)), sink);
   });
 }
 

@@ -286,6 +286,8 @@ ExitCode run(const Arguments& arguments) {
   if (recipes.size() != 1) throw UsageError("--recipe: quantize takes one recipe");
   check_amax(arguments, recipes);
   check_seed(arguments, recipes);
+  if (arguments.path("--output").extension() == ".npy")
+    throw UsageError("--output: quantize writes .safetensors files, not .npy");
   const Recipe& recipe = *recipes.front();
   check_formats(recipe);
   const Job job{.arguments = arguments,

@@ -172,18 +172,4 @@ void transpose(Grid grid, std::span<const T> from, std::span<T> to) {
 template void transpose(Grid, std::span<const std::byte>, std::span<std::byte>);
 template void transpose(Grid, std::span<const float>, std::span<float>);
 
-void transpose_nibbles(Grid grid, std::span<const std::byte> from, std::span<std::byte> to) {
-  if (grid.rows % 2 != 0 || grid.cols % 2 != 0) {
-    throw InputError({}, fmt::format("transposed 4-bit codes fill whole bytes only for even rows and columns, got "
-                                     "{} x {}",
-                                     grid.rows, grid.cols));
-  }
-  const uint64_t bytes = area("codes", grid) / 2;
-  require_size("transposition of 4-bit codes", "bytes", bytes, from.size());
-  require_size("transposed 4-bit codes", "bytes", bytes, to.size());
-  for (uint64_t col = 0; col < grid.cols; ++col)
-    for (uint64_t row = 0; row < grid.rows; ++row)
-      store_code<4>(to.data(), col * grid.rows + row, load_code<4>(from.data(), row * grid.cols + col));
-}
-
 }  // namespace halfulp

@@ -197,7 +197,8 @@ void store_scales(const ScaleLayout& layout, Grid scales, std::span<const std::b
 void load_scales(const ScaleLayout& layout, Grid scales, std::span<const std::byte> stored,
                  std::span<std::byte> linear);
 
-// The scales that Transformer Engine keeps beside a tensor of M rows and K columns.
+// The scales that Transformer Engine keeps beside a tensor of M rows and K columns: for programs that hand it tensors
+// or take its own. `halfulp quantize` makes the same shapes from a block, an axis and a layout's name.
 struct TeScales {
   std::string_view name;
   Grid block;       // of the data as it lies in memory
@@ -235,12 +236,10 @@ enum class E8m0Packing {
 std::vector<uint32_t> pack_e8m0(E8m0Packing packing, std::span<const float> scales);
 std::vector<float> unpack_e8m0(std::span<const uint32_t> words);
 
-// The scales of a transposed tensor are its transposed scales. A square grid does not tell which way it lies: 250 x 256
+// For whole arrays in memory: tools/placement.h moves the panels of a file. The scales of a transposed tensor are its
+// transposed scales. A square grid does not tell which way it lies: 250 x 256
 // elements in blocks of 128 x 128 have 2 x 2 scales either way.
 template <class T>
 void transpose(Grid grid, std::span<const T> from, std::span<T> to);
-
-// 4-bit codes, even-low. Requires even rows and columns, or throws InputError.
-void transpose_nibbles(Grid grid, std::span<const std::byte> from, std::span<std::byte> to);
 
 }  // namespace halfulp

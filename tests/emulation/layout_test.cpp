@@ -443,24 +443,6 @@ TEST(Transpose, IsItsOwnInverse) {
   }
 }
 
-TEST(Transpose, OfNibblesIsThatOfTheirElements) {
-  for (const Grid grid : {Grid{2, 2}, Grid{2, 6}, Grid{16, 4}, Grid{0, 2}, Grid{34, 130}}) {
-    const Bytes codes = random_bytes(grid.rows * grid.cols / 2);
-    Bytes turned(codes.size(), std::byte{0xff}), wide(2 * codes.size());
-    transpose_nibbles(grid, codes, turned);
-    transpose<std::byte>(grid, one_code_a_byte(codes), wide);
-    EXPECT_EQ(one_code_a_byte(turned), wide) << grid.rows << " x " << grid.cols;
-  }
-}
-
-TEST(Transpose, OfNibblesNeedsEvenRowsAndColumns) {
-  for (const Grid grid : {Grid{3, 2}, Grid{2, 3}}) {
-    Bytes turned(3);
-    const std::string message = input_error([&] { transpose_nibbles(grid, Bytes(3), turned); });
-    EXPECT_TRUE(contains(message, std::to_string(grid.rows) + " x " + std::to_string(grid.cols))) << message;
-  }
-}
-
 TEST(Transpose, NamesTheElementsThatAreMissing) {
   std::vector<float> turned(6);
   const std::string message = input_error([&] { transpose<float>({2, 3}, std::vector<float>(5), turned); });

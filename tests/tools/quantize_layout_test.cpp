@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "emulation/blocks/layout.h"
 #include "emulation/blocks/quantize.h"
 #include "emulation/blocks/recipes.h"
 #include "lib/philox.h"
@@ -284,6 +285,23 @@ TEST_P(QuantizeScales, SwizzledIsTheTensorCoresOrder) {
     const uint64_t r = row % 128;
     return (row / 128 * (cols / 4) + col / 4) * 512 + r % 32 * 16 + r / 32 * 4 + col % 4;
   });
+}
+
+// What is asked of the program for a tensor of 160 x 96 is what Transformer Engine keeps beside it.
+TEST(QuantizeScalesOfTe, HaveTransformerEnginesShapes) {
+  const std::map<std::string_view, std::pair<std::string, Words>> asked{
+      {"nvfp4-rowwise", {"nvfp4/te", {}}},
+      {"nvfp4-columnwise", {"nvfp4/te", {"--axis", "0", "--transpose"}}},
+      {"mxfp8-rowwise", {"mxfp8/te", {}}},
+      {"mxfp8-columnwise", {"mxfp8/te", {"--axis", "0"}}}};
+  for (const TeScales& scales : kTeScales) {
+    const auto& [recipe, options] = asked.at(scales.name);
+    const Words layout{"--scale-layout", std::string(scales.layout.name)};
+    const Quantization got(uneven_values({160, 96}), recipe, joined(layout, options));
+    const Grid grid = padded_grid(scales.layout, te_scale_grid(scales, {.rows = 160, .cols = 96}));
+    EXPECT_EQ(got.scales().shape, (Shape{grid.rows, grid.cols})) << scales.name;
+    EXPECT_EQ(got.codes().shape[0], scales.transposed ? 96u : 160u) << scales.name;
+  }
 }
 
 // A matrix instruction does not know how the operand lay in the tensor.

@@ -136,6 +136,15 @@ TEST(ErrorAlongAnAxis, SkipsTensorsWithoutIt) {
   EXPECT_EQ(run.out.find("bias"), std::string::npos) << run.out;
 }
 
+// Codes and scales are several tensors, of which a .npy file holds one.
+TEST(QuantizeOutput, IsNoNpyFile) {
+  const TemporaryDirectory folder;
+  write_file(folder / "w.npy", npy_of(uneven_values({4, 64})));
+  expect_says(run_halfulp({"quantize", folder / "w.npy", "-r", "nvfp4/te", "-o", folder / "q.npy"}), 2,
+              {"--output", ".safetensors", ".npy"});
+  EXPECT_EQ(folder.file_count(), 1u);
+}
+
 // Hostile names survive the way there and back.
 TEST(QuantizeNames, OfAnyKindComeBack) {
   const TemporaryDirectory folder;
