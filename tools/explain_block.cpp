@@ -70,6 +70,7 @@ Candidate candidate(const Walk& walk, const Formula& unrounded, std::span<const 
   Recipe alone = r;
   alone.unrounded = unrounded;
   alone.choice = {};
+  alone.correction = {};  // which wants the whole group
   const Coded block = coded(alone, walk.tensor, x, random);
   Candidate candidate{.scale = block_scale(r, walk.tensor, walk.block, unrounded)};
   Values values = values_of(walk.tensor);

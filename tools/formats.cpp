@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "emulation/blocks/recipe_fields.h"
 #include "lib/error.h"
 #include "tools/catalogs.h"
 #include "tools/options.h"
@@ -84,8 +85,8 @@ UsageError unknown(std::string_view name) {
     candidates.emplace_back(catalog.name);
     for (std::string& row : catalog.names()) candidates.push_back(std::move(row));
   }
-  return UsageError(fmt::format("nothing is called '{}'{} ('halfulp formats' lists everything that has a name)", name,
-                                did_you_mean(name, candidates)));
+  return UsageError(fmt::format("nothing is called '{}'{} ('halfulp formats' lists everything that has a name)",
+                                shortened(name), did_you_mean(name, candidates)));
 }
 
 std::string difference(const Arguments& arguments) {

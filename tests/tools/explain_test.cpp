@@ -249,6 +249,18 @@ TEST(Explain, ShowsTheFirstBlockOfACorrection) {
   EXPECT_EQ(walk.at("steps").at(2).at("value"), 1) << "a";
 }
 
+// The choice is made before, of the block alone.
+TEST(Explain, TellsTheChoiceOfABlockThatIsCorrectedLater) {
+  const std::string recipe = "nvfp4/te-4over6-mae";
+  std::vector<std::string> block, group;
+  for (int i = 0; i < 16; ++i) block.push_back(std::to_string(i * 0.37 - 2));
+  group = block;
+  group.insert(group.end(), 16, "1");
+  block.insert(block.end(), {"--amax", "5", "-r", recipe});
+  group.insert(group.end(), {"--amax", "5", "-r", recipe + "+correction-group=32+s2=s * v"});
+  EXPECT_EQ(json(group).at("candidates"), json(block).at("candidates"));
+}
+
 // The scale that is stored is a neighbour of s times the correction, which is near 1.
 TEST(Explain, TellsTheCorrectionOfAScale) {
   std::vector<std::string> words{"-r", "nvfp4/ms-eden", "--seed", "1"};

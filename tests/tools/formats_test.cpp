@@ -205,6 +205,12 @@ INSTANTIATE_TEST_SUITE_P(Catalogs, FormatsSuggestion,
                                          std::pair{"swizzled", "swizzled-128x4"}, std::pair{"even_log", "even_log2"},
                                          std::pair{"cvt.rn.satfinite.e4m3x2.f23", "cvt.rn.satfinite.e4m3x2.f32"}));
 
+TEST(Formats, RepeatsNoMoreThanTheBeginningOfALongName) {
+  const ProgramRun run = run_halfulp({"formats", std::string(50000, 'x')});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_LT(run.err.size(), 400u);
+}
+
 // Two recipes by what --diff says of them.
 Json difference(const std::string& first, const std::string& second) { return json({first, "--diff", second}); }
 
