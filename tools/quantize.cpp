@@ -75,7 +75,9 @@ ScaleLayout scale_layout_of(const Arguments& arguments, const Recipe& recipe) {
   if (id < 0) {
     std::vector<std::string> names;
     for (const ScaleLayout& row : kScaleLayouts) names.emplace_back(row.name);
-    throw UsageError(fmt::format("--scale-layout: no layout is called '{}'{}", name, did_you_mean(name, names)));
+    throw UsageError(
+        fmt::format("--scale-layout: no layout is called '{}'{} ('halfulp formats scale-layouts' lists them)", name,
+                    did_you_mean(name, names)));
   }
   const ScaleLayout layout = kScaleLayouts[std::size_t(id)];
   if (!is_linear(layout) && (!has_scale(recipe) || recipe.scale.entry().storage_bits != 8))
@@ -96,7 +98,7 @@ void check_inputs(const Job& job, const std::vector<Tensor>& tensors) {
   std::set<uint64_t> streams;
   for (const Tensor& tensor : tensors) {
     const std::string reason = refusal(job.arguments, job.recipe, tensor);
-    const char* hint = tensors.size() > 1 ? " (--include and --exclude choose tensors)" : "";
+    const char* hint = tensors.size() > 1 ? "; --include and --exclude choose tensors" : "";
     if (!reason.empty()) throw InputError(where(tensor), reason + hint);
     if (job.nibbles.order != NibbleOrder::even_low &&
         reading_of(job.arguments, job.recipe, tensor).layout.codes.inner > 1)

@@ -296,6 +296,16 @@ TEST(BadRecipeVerbs, IsNamedByEveryVerb) {
     expect_says(run_halfulp(joined(words, {"mxfp8/te+block=1x0"})), 2, {"mxfp8/te+block=1x0", "block = '1x0'"});
 }
 
+// A hint of padding and one of choosing tensors.
+TEST(BadRecipeVerbs, TwoHintsStandInOneParenthesisAtMost) {
+  const TemporaryDirectory folder;
+  for (const char* name : {"v.npy", "w.npy"}) write_file(folder / name, npy_of(uneven_values({3, 30})));
+  const ProgramRun run =
+      run_halfulp({"quantize", folder / "v.npy", folder / "w.npy", "-r", "mxfp8/te", "-o", folder / "q"});
+  expect_says(run, 3, {"--pad", "--include and --exclude"});
+  EXPECT_EQ(run.err.find(") ("), std::string::npos) << run.err;
+}
+
 TEST(BadRecipeVerbs, WithoutASeedIsNamed) {
   expect_says(run_halfulp({"explain", "1", "-r", "bf16+rounding=stochastic"}), 2,
               {"--seed is needed", "bf16+rounding=stochastic"});
