@@ -142,7 +142,8 @@ Rotation rotation_of(const Arguments& arguments) {
 
 Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
   const Padding padding = arguments.flag("--pad") ? Padding::zeros : Padding::none;
-  const bool transposed = arguments.lists("--transpose") && arguments.flag("--transpose");
+  // A verb without --transpose stores no codes: blocks may lie as suits them, even across half bytes.
+  const bool transposed = arguments.lists("--transpose") ? arguments.flag("--transpose") : has_scale(recipe);
   const CodeOrder order = transposed ? CodeOrder::axis_last : CodeOrder::as_tensor;
   const Rotation rotation = rotation_of(arguments);
   const int axis = axis_of(arguments, tensor);

@@ -116,6 +116,13 @@ TEST(ErrorPadding, CountsWhereARotationHasMixedItIn) {
   expect_figures(error_of(w, "mxfp8/te", rotation), x, cropped(q, {3, 48}).x);
 }
 
+// Of 33 columns a row of 4-bit codes would end in half a byte; but nothing is stored.
+TEST(ErrorAlongAnAxis, TakesAnOddNumberOfColumns) {
+  const Array w = uneven_values({48, 33});
+  const Quantization q(axis_last(w, 0), "nvfp4/te");
+  expect_figures(error_of(w, "nvfp4/te", {"--axis", "0"}), axis_last(w, 0).x, q.values());
+}
+
 TEST(ErrorPadding, IsSuggestedWhereATensorIsSkipped) {
   const TemporaryDirectory folder;
   write_file(folder / "w.npy", npy_of(uneven_values({3, 5})));
