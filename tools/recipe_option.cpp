@@ -139,7 +139,8 @@ Recipe recipe_of_table(const toml::table& table, const std::string& where) {
     recipe = at_line(table["base"].node()->source(), [&] { return base_of(*base); });
   recipe.name = recipe.source = kept(where);
   recipe.summary = "stated by the user";
-  for (const auto& [key, value] : table) at_line(value.source(), [&] { state(recipe, key.str(), value); });
+  for (const auto& entry : table)
+    at_line(entry.second.source(), [&] { state(recipe, entry.first.str(), entry.second); });
   check(recipe);
   return recipe;
 }
