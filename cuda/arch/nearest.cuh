@@ -1,46 +1,98 @@
 #pragma once
-// The software form of a saturating conversion from FP32 to nearest even, in about eight instructions. Gives the bits
-// of the model in formats/codec.h, over which it is tested on every float. Not for formats without subnormals.
+// Software forms of the saturating conversion of FP32 to nearest even, as short as the integer and FP32 units allow.
+// They give the bits of the model in formats/codec.h, against which they are tested on every float.
 
 #include <cstdint>
 
 #include "formats/catalog.h"
+#include "formats/policy.h"
 #include "lib/bits.h"
 
 namespace halfulp::arch {
 
-// Whether nearest_code() is defined: the largest number that it adds must be one of FP32.
-constexpr bool has_nearest_code(const Format& f) {
-  return f.subnormals == Subnormals::yes && f.mantissa_bits >= 1 && f.mantissa_bits <= 10 && f.min_exponent() > -126 &&
-         f.max_exponent() + 1 + 23 - f.mantissa_bits <= 127 && f.sign == Sign::one_bit &&
-         f.specials != Specials::negative_zero;
+// Whether nearest_code() is defined: it adds numbers up to 2^23 ulps of the format's largest, which FP32 must have.
+constexpr bool has_nearest_code(const Format& f, const Policy& p) {
+  const bool sums = f.subnormals == Subnormals::yes && f.mantissa_bits >= 1 && f.mantissa_bits <= 10 &&
+                    f.min_exponent() > -126 && f.max_exponent() + 1 + 23 - f.mantissa_bits <= 127;
+  const Policy nearest{.rounding = Rounding::nearest_even, .overflow = Overflow::saturate};
+  return sums && f.specials != Specials::negative_zero && p == nearest;
 }
 
-// The magnitude code of a magnitude that is not NaN, in the low bits; those above it are arbitrary. m + 2^(e + shift)
-// has the format's ulp at exponent e, so its low bits count ulps; the exponent's share of the code is added.
+// Whether line_code() is, too: of the format's numbers there are no more than three binades, the subnormals' among the
+// first of them.
+constexpr bool has_line_code(const Format& f, const Policy& p) {
+  return has_nearest_code(f, p) && f.max_exponent() - f.min_exponent() <= 2;
+}
+
+// The least magnitude that rounds beyond the largest finite number.
+constexpr float overflow_threshold(const Format& f) {
+  return decode(f, f.max_code()) + power_of_two(f.max_exponent() - f.mantissa_bits - 1);
+}
+
+namespace detail {
+// Variables, because device code may not call what constant expressions may.
 template <int format_id>
-__device__ uint32_t nearest_magnitude(float m) {
-  constexpr Format f = kFormats[format_id].format;
-  constexpr int shift = 23 - f.mantissa_bits;
-  constexpr uint32_t smallest = uint32_t(f.min_exponent() + 127) << 23;
-  constexpr float scale = power_of_two(shift);
-  // The code of the smallest normal is 2^mantissa_bits; what the exponent's field gives beyond that is taken off.
-  constexpr uint32_t excess = (uint32_t(f.min_exponent() + 127) << f.mantissa_bits);
-  const uint32_t e = max(bit_cast<uint32_t>(m) & 0x7f80'0000u, smallest);
-  const float sum = fmaf(bit_cast<float>(e), scale, m);  // exact but for the one rounding that is wanted
-  return bit_cast<uint32_t>(sum) + (e >> shift) - excess;
-}
+struct Nearest {
+  static constexpr Format format = kFormats[format_id].format;
+  static constexpr int mantissa_bits = format.mantissa_bits, shift = 23 - mantissa_bits;
+  static constexpr uint32_t smallest_field = uint32_t(format.min_exponent() + 127);
+  static constexpr uint32_t smallest = smallest_field << 23;
+  static constexpr uint32_t excess = smallest_field << mantissa_bits;
+  static constexpr float scale = power_of_two(shift);
+  static constexpr float largest = decode(format, format.max_code());
+  static constexpr uint32_t sign_shift = uint32_t(31 - format.sign_shift());
+  static constexpr uint32_t sign_mask = format.sign_mask(), magnitude_mask = format.magnitude_mask();
+  // Numbers from `base` on have an ulp of 1.
+  static constexpr float base = 0x1.8p23f;
+  static constexpr uint32_t base_bits = bit_cast<uint32_t>(base);
+  static constexpr float steps = power_of_two(mantissa_bits - format.min_exponent());  // per 1, in the first binade
+  static constexpr float binade = float(1 << mantissa_bits);                           // codes
+};
+}  // namespace detail
 
-// The code of the FP32 number `bits`. NaN gives the positive code of all ones.
+// The code of the FP32 number `bits`. NaN gives the positive code of all ones. Magnitude + 2^(e + shift) has the
+// format's ulp at exponent e, so that its low bits count ulps; the exponent's share of the code is added.
 template <int format_id>
 __device__ uint32_t nearest_code(uint32_t bits) {
-  constexpr Format f = kFormats[format_id].format;
-  constexpr float largest = decode(f, f.max_code());
-  constexpr uint32_t sign_shift = uint32_t(31 - f.sign_shift());
+  using Is = detail::Nearest<format_id>;
   const uint32_t magnitude = bits & 0x7fff'ffffu;
-  const uint32_t code = nearest_magnitude<format_id>(fminf(bit_cast<float>(magnitude), largest)) & f.magnitude_mask();
-  const uint32_t sign = bits >> sign_shift & f.sign_mask();
-  return magnitude > 0x7f80'0000u ? f.magnitude_mask() : code | sign;
+  const float m = fminf(bit_cast<float>(magnitude), Is::largest);
+  const uint32_t e = max(bit_cast<uint32_t>(m) & 0x7f80'0000u, Is::smallest);
+  const float sum = fmaf(bit_cast<float>(e), Is::scale, m);  // the product is exact: one rounding
+  const uint32_t code = (bit_cast<uint32_t>(sum) + (e >> Is::shift) - Is::excess) & Is::magnitude_mask;
+  return magnitude > 0x7f80'0000u ? Is::magnitude_mask : code | (bits >> Is::sign_shift & Is::sign_mask);
+}
+
+// Is::base_bits plus the code of a magnitude below the overflow threshold. In the binades i = 0, 1, 2 the code is
+// i * 2^mantissa_bits + magnitude / ulp, rounded; elsewhere such a line lies above the code, so the least of the three
+// is the code. On every fma unit but not on every integer unit there is room for that.
+template <int format_id>
+__device__ uint32_t line_code(float magnitude) {
+  using Is = detail::Nearest<format_id>;
+  const float first = fmaf(magnitude, Is::steps, Is::base);
+  const float second = fmaf(magnitude, Is::steps / 2, Is::base + Is::binade);
+  const float third = fmaf(magnitude, Is::steps / 4, Is::base + 2 * Is::binade);
+  return uint32_t(__vimin3_s32(bit_cast<int>(first), bit_cast<int>(second), bit_cast<int>(third)));
+}
+
+// The highest bytes of four registers, the first of them lowest.
+__device__ inline uint32_t highest_bytes(float a, float b, float c, float d) {
+  const uint32_t ab = __byte_perm(bit_cast<uint32_t>(a), bit_cast<uint32_t>(b), 0x0073);
+  const uint32_t cd = __byte_perm(bit_cast<uint32_t>(c), bit_cast<uint32_t>(d), 0x0073);
+  return __byte_perm(ab, cd, 0x5410);
+}
+
+// The 4-bit codes of eight products x * m, the first in the lowest bits. Requires m >= 0 and products below the
+// overflow threshold.
+template <int format_id>
+__device__ uint32_t line_nibbles(const float* x, float m) {
+  using Is = detail::Nearest<format_id>;
+  constexpr uint32_t kOnes = 0x1111'1111;
+  uint32_t codes = 0 - Is::base_bits * kOnes;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) codes += line_code<format_id>(fabsf(x[i]) * m) << 4 * i;
+  const uint32_t even = highest_bytes(x[0], x[2], x[4], x[6]), odd = highest_bytes(x[1], x[3], x[5], x[7]);
+  return codes | (even >> 4 & 0x0808'0808u) | (odd & 0x8080'8080u);
 }
 
 }  // namespace halfulp::arch

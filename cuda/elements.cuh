@@ -1,0 +1,60 @@
+#pragma once
+// Elements of F32, F16 and BF16 arrays as FP32 numbers, by vectors of 16 bytes.
+
+#include <cstdint>
+
+#include "cuda/arch/cvt.cuh"
+#include "lib/bits.h"
+
+namespace halfulp::gpu {
+
+struct F32 {
+  static constexpr int kOf16Bytes = 4;
+  __device__ static float number(uint32_t word, int) { return bit_cast<float>(word); }
+};
+
+struct Bf16 {
+  static constexpr int kOf16Bytes = 8;
+  __device__ static float number(uint32_t word, int i) {
+    return bit_cast<float>(i == 0 ? word << 16 : word & 0xffff'0000u);
+  }
+};
+
+struct F16 {
+  static constexpr int kToF32 = find_ptx_cvt("cvt.f32.f16");
+  static constexpr int kOf16Bytes = 8;
+  __device__ static float number(uint32_t word, int i) {
+    const uint32_t half = i == 0 ? word & 0xffff : word >> 16;
+    return bit_cast<float>(arch::convert<kToF32>(&half));
+  }
+};
+
+// Elements first to first + n - 1. Requires that the first lies on 16 bytes.
+template <class Source, int n>
+__device__ void load(const void* x, uint64_t first, float (&numbers)[n]) {
+  constexpr int kOfWord = Source::kOf16Bytes / 4;
+  const uint4* vectors = static_cast<const uint4*>(x) + first / Source::kOf16Bytes;
+#pragma unroll
+  for (int i = 0; i < n / Source::kOf16Bytes; ++i) {
+    const uint4 vector = vectors[i];
+    const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+    for (int k = 0; k < Source::kOf16Bytes; ++k)
+      numbers[i * Source::kOf16Bytes + k] = Source::number(words[k / kOfWord], k % kOfWord);
+  }
+}
+
+// `n` words as vectors of 16 bytes, or one of 8 bytes. Requires that they lie on as many.
+template <int n>
+__device__ void store(std::byte* to, const uint32_t (&words)[n]) {
+  if constexpr (n == 2) {
+    *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+  } else {
+    static_assert(n % 4 == 0);
+#pragma unroll
+    for (int i = 0; i < n; i += 4)
+      reinterpret_cast<uint4*>(to)[i / 4] = make_uint4(words[i], words[i + 1], words[i + 2], words[i + 3]);
+  }
+}
+
+}  // namespace halfulp::gpu

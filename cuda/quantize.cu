@@ -1,0 +1,192 @@
+#include "cuda/quantize.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "cuda/check.h"
+#include "cuda/elements.cuh"
+#include "cuda/memory.h"
+#include "cuda/quantize_kernel.cuh"
+#include "emulation/blocks/elementwise.h"
+
+namespace halfulp {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr uint64_t kMaxGridRows = 65535;  // CUDA C++ Programming Guide, technical specifications
+
+unsigned ctas(uint64_t threads, unsigned threads_each) { return unsigned((threads + threads_each - 1) / threads_each); }
+
+constexpr std::size_t source_index(Dtype dtype) { return dtype == Dtype::f32 ? 0 : dtype == Dtype::f16 ? 1 : 2; }
+
+template <class Fn>
+auto with_source(Dtype dtype, Fn&& fn) {
+  if (dtype == Dtype::f32) return fn(gpu::F32{});
+  if (dtype == Dtype::f16) return fn(gpu::F16{});
+  return fn(gpu::Bf16{});
+}
+
+// Compiled kernels.
+
+struct CompiledKernel {
+  void (*kernel)(gpu::KernelJob);
+  unsigned threads;
+  uint64_t run;
+  uint64_t block_rows;
+  uint64_t block_cols;
+  bool tiles;
+};
+
+template <int recipe, class Source>
+constexpr CompiledKernel compiled_kernel() {
+  using Is = gpu::Shares<recipe>;
+  return {gpu::quantize_kernel<recipe, Source>,
+          Is::threads,
+          Is::run,
+          uint64_t(Is::block_rows),
+          Is::has_blocks ? uint64_t(Is::block_cols) : Is::run,
+          Is::tiles};
+}
+
+template <int recipe>
+constexpr std::array<CompiledKernel, 3> kKernelsOf{
+    compiled_kernel<recipe, gpu::F32>(), compiled_kernel<recipe, gpu::F16>(), compiled_kernel<recipe, gpu::Bf16>()};
+
+template <std::size_t... recipe>
+constexpr auto all_kernels(std::index_sequence<recipe...>) {
+  return std::array{kKernelsOf<int(recipe)>...};
+}
+constexpr auto kCompiled = all_kernels(std::make_index_sequence<kKernelRecipes.size()>{});
+
+bool lies_on_16_bytes(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
+
+void run_compiled(const CompiledKernel& is, const GpuQuantizeJob& job) {
+  const gpu::KernelJob arguments{.x = job.x,
+                                 .rows = job.shape.rows,
+                                 .cols = job.shape.cols,
+                                 .tensor = job.tensor,
+                                 .seed = job.random.seed,
+                                 .stream = job.random.stream,
+                                 .first_element = job.random.first_element,
+                                 .first_block = job.random.first_block,
+                                 .codes = job.codes,
+                                 .scales = job.scales};
+  const uint64_t rows_together = is.tiles ? is.block_rows : job.shape.rows;
+  const uint64_t threads = rows_together * job.shape.cols / is.run;
+  const dim3 grid(ctas(threads, is.threads), unsigned(std::min(job.shape.rows / rows_together, kMaxGridRows)));
+  is.kernel<<<grid, is.threads>>>(arguments);
+  check(cudaGetLastError());
+}
+
+// By definition.
+
+template <class Source>
+__global__ void to_floats(const uint32_t* x, uint64_t count, float* y) {
+  constexpr int kOfWord = Source::kOf16Bytes / 4;
+  const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  if constexpr (kOfWord == 1) {
+    y[i] = Source::number(x[i], 0);
+  } else {
+    y[i] = Source::number(reinterpret_cast<const uint16_t*>(x)[i], 0);
+  }
+}
+
+__global__ void define_blocks(Elementwise e, uint64_t blocks, BlockScale* scales, uint32_t* codes) {
+  const uint64_t block = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (block >= blocks) return;
+  scales[block] = scale_of_block(e, block);
+  encode_block(e, scales[block], block, codes);
+}
+
+__global__ void define_elements(Elementwise e, uint64_t elements, uint32_t* codes) {
+  const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < elements) codes[i] = code_at(e, {}, i / e.cols, i % e.cols);
+}
+
+__global__ void define_scale_codes(Elementwise e, uint64_t blocks, const BlockScale* scales, const uint32_t* codes,
+                                   uint32_t* scale_codes) {
+  const uint64_t block = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (block >= blocks) return;
+  scale_codes[block] = e.recipe->correction.group > 0 ? corrected_scale(e, scales, codes, block) : scales[block].code;
+}
+
+// One thread a byte: codes of 4 bits share one.
+__global__ void pack(const uint32_t* codes, int bits, int shift, uint64_t bytes, std::byte* packed) {
+  const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= bytes) return;
+  if (bits == 4) {
+    packed[i] = std::byte(codes[2 * i] | codes[2 * i + 1] << 4);
+  } else {
+    const uint64_t of_code = uint64_t(bits / 8);
+    packed[i] = std::byte(codes[i / of_code] << shift >> (i % of_code * 8));
+  }
+}
+
+void pack_codes(const DeviceArray<uint32_t>& codes, int bits, int shift, std::byte* packed) {
+  const uint64_t bytes = codes.size() * uint64_t(bits) / 8;
+  pack<<<ctas(bytes, kThreads), kThreads>>>(codes.data(), bits, shift, bytes, packed);
+  check(cudaGetLastError());
+}
+
+DeviceArray<float> floats_of(const GpuQuantizeJob& job) {
+  DeviceArray<float> y(job.shape.elements());
+  with_source(job.dtype, [&](auto source) {
+    to_floats<decltype(source)>
+        <<<ctas(y.size(), kThreads), kThreads>>>(static_cast<const uint32_t*>(job.x), y.size(), y.data());
+  });
+  check(cudaGetLastError());
+  return y;
+}
+
+void run_by_definition(const Recipe& recipe, const GpuQuantizeJob& job) {
+  const DeviceArray<Recipe> row(std::span(&recipe, 1));
+  const DeviceArray<uint32_t> words(job.random.words);
+  const DeviceArray<float> x = floats_of(job);
+  Elementwise e = elementwise(recipe, job.tensor, job.shape, x.data(), job.random);
+  e.recipe = row.data();
+  e.words = words.data();
+  const DeviceArray<uint32_t> codes(job.shape.elements());
+  const uint64_t blocks = scale_grid(recipe, job.shape).elements();
+  const DeviceArray<BlockScale> scales(blocks);
+  const DeviceArray<uint32_t> scale_codes(blocks);
+  if (has_scale(recipe)) {
+    define_blocks<<<ctas(blocks, kThreads), kThreads>>>(e, blocks, scales.data(), codes.data());
+    define_scale_codes<<<ctas(blocks, kThreads), kThreads>>>(e, blocks, scales.data(), codes.data(),
+                                                             scale_codes.data());
+    check(cudaGetLastError());
+    pack_codes(scale_codes, recipe.scale.storage_bits(), 0, job.scales);
+  } else {
+    define_elements<<<ctas(codes.size(), kThreads), kThreads>>>(e, codes.size(), codes.data());
+    check(cudaGetLastError());
+  }
+  pack_codes(codes, recipe.element.storage_bits(), recipe.element.entry().storage_shift, job.codes);
+  check(cudaDeviceSynchronize());  // before the arrays go
+}
+
+}  // namespace
+
+bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job) {
+  const int id = find_kernel(recipe);
+  if (id < 0 || !job.random.words.empty() || job.random.first_element % 4 != 0) return false;
+  const CompiledKernel& is = kCompiled[std::size_t(id)][source_index(job.dtype)];
+  const bool whole = has_scale(recipe) ? job.shape.cols % is.block_cols == 0 && job.shape.rows % is.block_rows == 0
+                                       : job.shape.elements() % is.run == 0;
+  return whole && lies_on_16_bytes(job.x) && lies_on_16_bytes(job.codes) && lies_on_16_bytes(job.scales);
+}
+
+void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel kernel) {
+  if (job.shape.elements() == 0) return;
+  if (kernel == Kernel::definition) return run_by_definition(recipe, job);
+  if (!has_compiled_kernel(recipe, job))
+    throw std::logic_error("no compiled kernel for recipe " + std::string(recipe.name) + " and this matrix");
+  run_compiled(kCompiled[std::size_t(find_kernel(recipe))][source_index(job.dtype)], job);
+}
+
+}  // namespace halfulp
