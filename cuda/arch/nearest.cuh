@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "formats/catalog.h"
+#include "formats/codec.h"
 #include "formats/policy.h"
 #include "lib/bits.h"
 
