@@ -5,6 +5,7 @@
 
 #include "cuda/arch/cvt.cuh"
 #include "lib/bits.h"
+#include "lib/dtype.h"
 
 namespace halfulp::gpu {
 
@@ -28,6 +29,24 @@ struct F16 {
     return bit_cast<float>(arch::convert<kToF32>(&half));
   }
 };
+
+// Element number i.
+template <class Source>
+__device__ float element(const void* x, uint64_t i) {
+  if constexpr (Source::kOf16Bytes == 4) {
+    return Source::number(static_cast<const uint32_t*>(x)[i], 0);
+  } else {
+    return Source::number(static_cast<const uint16_t*>(x)[i], 0);
+  }
+}
+
+// Calls fn with the source of a dtype: F32, F16 or BF16.
+template <class Fn>
+auto with_source(Dtype dtype, Fn&& fn) {
+  if (dtype == Dtype::f32) return fn(F32{});
+  if (dtype == Dtype::f16) return fn(F16{});
+  return fn(Bf16{});
+}
 
 // Elements first to first + n - 1. Requires that the first lies on 16 bytes.
 template <class Source, int n>

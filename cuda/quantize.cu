@@ -25,13 +25,6 @@ unsigned ctas(uint64_t threads, unsigned threads_each) { return unsigned((thread
 
 constexpr std::size_t source_index(Dtype dtype) { return dtype == Dtype::f32 ? 0 : dtype == Dtype::f16 ? 1 : 2; }
 
-template <class Fn>
-auto with_source(Dtype dtype, Fn&& fn) {
-  if (dtype == Dtype::f32) return fn(gpu::F32{});
-  if (dtype == Dtype::f16) return fn(gpu::F16{});
-  return fn(gpu::Bf16{});
-}
-
 // Compiled kernels.
 
 struct CompiledKernel {
@@ -87,15 +80,9 @@ void run_compiled(const CompiledKernel& is, const GpuQuantizeJob& job) {
 // By definition.
 
 template <class Source>
-__global__ void to_floats(const uint32_t* x, uint64_t count, float* y) {
-  constexpr int kOfWord = Source::kOf16Bytes / 4;
+__global__ void to_floats(const void* x, uint64_t count, float* y) {
   const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  if constexpr (kOfWord == 1) {
-    y[i] = Source::number(x[i], 0);
-  } else {
-    y[i] = Source::number(reinterpret_cast<const uint16_t*>(x)[i], 0);
-  }
+  if (i < count) y[i] = gpu::element<Source>(x, i);
 }
 
 __global__ void define_blocks(Elementwise e, uint64_t blocks, BlockScale* scales, uint32_t* codes) {
@@ -137,9 +124,8 @@ void pack_codes(const DeviceArray<uint32_t>& codes, int bits, int shift, std::by
 
 DeviceArray<float> floats_of(const GpuQuantizeJob& job) {
   DeviceArray<float> y(job.shape.elements());
-  with_source(job.dtype, [&](auto source) {
-    to_floats<decltype(source)>
-        <<<ctas(y.size(), kThreads), kThreads>>>(static_cast<const uint32_t*>(job.x), y.size(), y.data());
+  gpu::with_source(job.dtype, [&](auto source) {
+    to_floats<decltype(source)><<<ctas(y.size(), kThreads), kThreads>>>(job.x, y.size(), y.data());
   });
   check(cudaGetLastError());
   return y;

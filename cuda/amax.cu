@@ -1,0 +1,82 @@
+#include "cuda/amax.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "cuda/arch/magnitude.cuh"
+#include "cuda/check.h"
+#include "cuda/elements.cuh"
+#include "emulation/blocks/block.h"
+
+namespace halfulp {
+namespace {
+
+constexpr int kThreads = 256, kRun = 32;
+constexpr unsigned kMaxCtas = 132 * 16;  // of an H200's 132 processors, eight at a time each
+
+// Magnitudes are ordered as their bits are, NaN above Inf.
+__device__ uint32_t magnitude_bits(float x) { return bit_cast<uint32_t>(x) & 0x7fff'ffffu; }
+
+template <bool nan_wins>
+__device__ float larger(float amax, float x) {
+  if constexpr (nan_wins) return arch::larger_magnitude(amax, x);
+  return fmaxf(amax, fabsf(x));
+}
+
+template <bool nan_wins>
+__device__ void raise(float amax, float* result) {
+  for (int distance = 16; distance > 0; distance /= 2)
+    amax = larger<nan_wins>(amax, __shfl_xor_sync(~0u, amax, distance));
+  if (threadIdx.x % 32 != 0) return;
+  const uint32_t bits = amax == amax ? magnitude_bits(amax) : bit_cast<uint32_t>(detail::quiet_nan());
+  atomicMax(reinterpret_cast<uint32_t*>(result), bits);
+}
+
+// Whole runs, side by side.
+template <class Source, bool nan_wins>
+__global__ void __launch_bounds__(kThreads) amax_of_runs(const void* x, uint64_t runs, float* result) {
+  float amax = 0;
+  for (uint64_t run = uint64_t(blockIdx.x) * kThreads + threadIdx.x; run < runs;
+       run += uint64_t(gridDim.x) * kThreads) {
+    float numbers[kRun];
+    gpu::load<Source>(x, run * kRun, numbers);
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) amax = larger<nan_wins>(amax, numbers[i]);
+  }
+  raise<nan_wins>(amax, result);
+}
+
+// The few elements from `first` on; one warp.
+template <class Source, bool nan_wins>
+__global__ void amax_of_rest(const void* x, uint64_t first, uint64_t count, float* result) {
+  float amax = 0;
+  for (uint64_t i = first + threadIdx.x; i < count; i += 32) amax = larger<nan_wins>(amax, gpu::element<Source>(x, i));
+  raise<nan_wins>(amax, result);
+}
+
+template <class Source, bool nan_wins>
+void run(const void* x, uint64_t count, float* amax) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
+  const uint64_t runs = aligned ? count / kRun : 0;
+  if (runs > 0) {
+    const unsigned ctas = unsigned(std::min<uint64_t>((runs + kThreads - 1) / kThreads, kMaxCtas));
+    amax_of_runs<Source, nan_wins><<<ctas, kThreads>>>(x, runs, amax);
+  }
+  if (runs * kRun < count) amax_of_rest<Source, nan_wins><<<1, 32>>>(x, runs * kRun, count, amax);
+  check(cudaGetLastError());
+}
+
+template <class Source>
+void run(AmaxNan nan, const void* x, uint64_t count, float* amax) {
+  if (nan == AmaxNan::propagates) return run<Source, true>(x, count, amax);
+  run<Source, false>(x, count, amax);
+}
+
+}  // namespace
+
+void raise_largest_magnitude(AmaxNan nan, Dtype dtype, const void* x, uint64_t count, float* amax) {
+  gpu::with_source(dtype, [&](auto source) { run<decltype(source)>(nan, x, count, amax); });
+}
+
+}  // namespace halfulp

@@ -1,0 +1,147 @@
+// Kernels on the GPU that is here: the median of 20 runs by the GPU's own events, and what share of the bandwidth of a
+// copy within its memory that is, counting the fewest bytes that must move. The copy is timed in the same run.
+
+#include <benchmark/benchmark.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cuda/amax.h"
+#include "cuda/check.h"
+#include "cuda/kernel_recipes.h"
+#include "cuda/memory.h"
+#include "cuda/quantize.h"
+#include "lib/random_values.h"
+
+namespace halfulp {
+namespace {
+
+constexpr uint64_t kElements = uint64_t{1} << 28, kCols = 8192;
+constexpr float kAmax = 8;
+
+// Normal numbers, a run of 2^20 of them over and over.
+DeviceArray<std::byte> normals(Dtype dtype) {
+  constexpr uint64_t kPeriod = 1 << 20;
+  std::vector<float> x(kPeriod);
+  for (uint64_t i = 0; i < kPeriod; ++i) x[i] = float(normal(1, 0, i));
+  std::vector<std::byte> period(kPeriod * row(dtype).bits / 8);
+  if (dtype == Dtype::f32) {
+    std::memcpy(period.data(), x.data(), period.size());
+  } else {
+    quantize<float>(recipe_named("bf16"), {}, {1, kPeriod}, x, {}, period, {});
+  }
+  DeviceArray<std::byte> all(kElements / kPeriod * period.size());
+  for (uint64_t i = 0; i < all.size(); i += period.size())
+    check(cudaMemcpy(all.data() + i, period.data(), period.size(), cudaMemcpyHostToDevice));
+  return all;
+}
+
+double median_seconds(const std::function<void()>& run) {
+  constexpr int kWarm = 3, kRuns = 20;
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin));
+  check(cudaEventCreate(&end));
+  std::vector<float> milliseconds;
+  for (int i = 0; i < kWarm + kRuns; ++i) {
+    check(cudaEventRecord(begin));
+    run();
+    check(cudaEventRecord(end));
+    check(cudaEventSynchronize(end));
+    float elapsed = 0;
+    check(cudaEventElapsedTime(&elapsed, begin, end));
+    if (i >= kWarm) milliseconds.push_back(elapsed);
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  std::ranges::nth_element(milliseconds, milliseconds.begin() + kRuns / 2);
+  return double(milliseconds[kRuns / 2]) * 1e-3;
+}
+
+double copy_bytes_per_second() {
+  static const double rate = [] {
+    const DeviceArray<std::byte> from(2 * kElements), to(2 * kElements);
+    const double seconds =
+        median_seconds([&] { check(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyDeviceToDevice)); });
+    return 2 * double(from.size()) / seconds;
+  }();
+  return rate;
+}
+
+void report(benchmark::State& state, double bytes, const std::function<void()>& run) {
+  double seconds = 0;
+  for (auto _ : state) state.SetIterationTime(seconds = median_seconds(run));
+  state.counters["elements"] = benchmark::Counter(double(kElements) / seconds);
+  state.counters["bytes"] = benchmark::Counter(bytes / seconds);
+  state.counters["of_copy"] = benchmark::Counter(bytes / seconds / copy_bytes_per_second());
+}
+
+void copy(benchmark::State& state) {
+  const DeviceArray<std::byte> from(2 * kElements), to(2 * kElements);
+  report(state, 2 * double(from.size()),
+         [&] { check(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyDeviceToDevice)); });
+}
+
+void amax(benchmark::State& state, Dtype dtype) {
+  const DeviceArray<std::byte> x = normals(dtype);
+  const float start = 0;
+  const DeviceArray<float> result(std::span<const float>(&start, 1));
+  report(state, double(x.size()),
+         [&] { raise_largest_magnitude(AmaxNan::ignored, dtype, x.data(), kElements, result.data()); });
+}
+
+void quantize_rows(benchmark::State& state, const Recipe& recipe, Dtype dtype) {
+  const Matrix shape{.rows = kElements / kCols, .cols = kCols};
+  const DeviceArray<std::byte> x = normals(dtype);
+  const DeviceArray<std::byte> codes(code_bytes(recipe, shape)), scales(scale_bytes(recipe, shape));
+  const GpuQuantizeJob job{.shape = shape,
+                           .dtype = dtype,
+                           .x = x.data(),
+                           .tensor = tensor_scale(recipe, kAmax),
+                           .random = {.seed = 1, .stream = 2},
+                           .codes = codes.data(),
+                           .scales = scales.data()};
+  report(state, double(x.size() + codes.size() + scales.size()),
+         [&] { quantize_on_gpu(recipe, job, Kernel::compiled); });
+}
+
+void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1);
+}
+
+void add_all() {
+  add("copy", copy);
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
+    const std::string from = dtype == Dtype::f32 ? "/f32" : "/bf16";
+    add("amax" + from, [=](benchmark::State& state) { amax(state, dtype); });
+    for (const Recipe& recipe : kKernelRecipes) {
+      const bool of_fours = is_random(recipe) && recipe.random == RandomSource::te;
+      const std::string how = !is_random(recipe) ? "" : of_fours ? "/stochastic_te" : "/stochastic_ideal";
+      add("quantize/" + std::string(recipe.name) + how + from,
+          [&recipe, dtype](benchmark::State& state) { quantize_rows(state, recipe, dtype); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halfulp
+
+int main(int argc, char** argv) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::fputs("gpu_bench: no GPU\n", stderr);
+    return 4;
+  }
+  halfulp::add_all();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  cudaDeviceProp properties;
+  halfulp::check(cudaGetDeviceProperties(&properties, 0));
+  benchmark::AddCustomContext("gpu", properties.name);
+  benchmark::RunSpecifiedBenchmarks();
+}
