@@ -11,11 +11,12 @@ namespace {
 
 // The scales' shape: the codes' with fewer along the axis; of tiles, and of a tensor of rank 0, that of the matrix.
 std::vector<uint64_t> scales_shape(const Recipe& recipe, const TensorLayout& layout) {
-  const MatrixView view = scale_view(recipe, layout.codes, ScaleAxes::as_tensor);
   std::vector<uint64_t> shape = layout.code_shape;
-  if (recipe.block.rows > 1 || shape.empty())
-    return view.inner == 1 ? std::vector{view.outer, view.along} : std::vector{view.along, view.inner};
-  shape[std::size_t(int(shape.size()) + layout.axis)] = view.along;
+  if (recipe.block.rows > 1 || shape.empty()) {
+    const Grid grid = scale_matrix(recipe, layout, ScaleAxes::as_tensor);
+    return {grid.rows, grid.cols};
+  }
+  shape[std::size_t(int(shape.size()) + layout.axis)] = scale_view(recipe, layout.codes, ScaleAxes::as_tensor).along;
   return shape;
 }
 
@@ -23,8 +24,8 @@ std::vector<uint64_t> scales_shape(const Recipe& recipe, const TensorLayout& lay
 
 Grid scale_matrix(const Recipe& recipe, const TensorLayout& layout, ScaleAxes axes) {
   const MatrixView view = scale_view(recipe, layout.codes, axes);
-  return view.inner == 1 ? Grid{.rows = view.outer, .cols = view.along}
-                         : Grid{.rows = view.outer * view.along, .cols = view.inner};
+  return axes == ScaleAxes::axis_last || layout.axis == -1 ? Grid{.rows = view.outer, .cols = view.along}
+                                                           : Grid{.rows = view.outer * view.along, .cols = view.inner};
 }
 
 std::string rotation_text(const Hadamard& rotation) {
