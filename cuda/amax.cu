@@ -12,8 +12,8 @@
 namespace halfulp {
 namespace {
 
-constexpr int kThreads = 256, kRun = 32;
-constexpr unsigned kMaxCtas = 132 * 16;  // of an H200's 132 processors, eight at a time each
+constexpr int kThreads = 256;
+constexpr unsigned kMaxCtas = 132 * 16;  // an H200's 132 processors hold eight each at a time
 
 // Magnitudes are ordered as their bits are, NaN above Inf.
 __device__ uint32_t magnitude_bits(float x) { return bit_cast<uint32_t>(x) & 0x7fff'ffffu; }
@@ -33,16 +33,18 @@ __device__ void raise(float amax, float* result) {
   atomicMax(reinterpret_cast<uint32_t*>(result), bits);
 }
 
-// Whole runs, side by side.
+// Whole runs of 64 bytes, side by side.
+template <class Source>
+constexpr int kRunOf = 4 * Source::kOf16Bytes;
+
 template <class Source, bool nan_wins>
 __global__ void __launch_bounds__(kThreads) amax_of_runs(const void* x, uint64_t runs, float* result) {
   float amax = 0;
-  for (uint64_t run = uint64_t(blockIdx.x) * kThreads + threadIdx.x; run < runs;
-       run += uint64_t(gridDim.x) * kThreads) {
-    float numbers[kRun];
-    gpu::load<Source>(x, run * kRun, numbers);
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) amax = larger<nan_wins>(amax, numbers[i]);
+  for (uint64_t i = uint64_t(blockIdx.x) * kThreads + threadIdx.x; i < runs; i += uint64_t(gridDim.x) * kThreads) {
+    const gpu::Run<Source, kRunOf<Source>> run(x, i * kRunOf<Source>);
+    float largest = run.largest_magnitude();
+    if (!nan_wins && largest != largest) largest = run.largest_number();
+    amax = larger<nan_wins>(amax, largest);
   }
   raise<nan_wins>(amax, result);
 }
@@ -58,12 +60,12 @@ __global__ void amax_of_rest(const void* x, uint64_t first, uint64_t count, floa
 template <class Source, bool nan_wins>
 void run(const void* x, uint64_t count, float* amax) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
-  const uint64_t runs = aligned ? count / kRun : 0;
+  const uint64_t runs = aligned ? count / kRunOf<Source> : 0;
   if (runs > 0) {
     const unsigned ctas = unsigned(std::min<uint64_t>((runs + kThreads - 1) / kThreads, kMaxCtas));
     amax_of_runs<Source, nan_wins><<<ctas, kThreads>>>(x, runs, amax);
   }
-  if (runs * kRun < count) amax_of_rest<Source, nan_wins><<<1, 32>>>(x, runs * kRun, count, amax);
+  if (runs * kRunOf<Source> < count) amax_of_rest<Source, nan_wins><<<1, 32>>>(x, runs * kRunOf<Source>, count, amax);
   check(cudaGetLastError());
 }
 

@@ -4,17 +4,20 @@
 #include <cstdint>
 
 #include "cuda/arch/cvt.cuh"
+#include "cuda/arch/magnitude.cuh"
 #include "lib/bits.h"
 #include "lib/dtype.h"
 
 namespace halfulp::gpu {
 
 struct F32 {
+  static constexpr bool kIsBf16 = false;
   static constexpr int kOf16Bytes = 4;
   __device__ static float number(uint32_t word, int) { return bit_cast<float>(word); }
 };
 
 struct Bf16 {
+  static constexpr bool kIsBf16 = true;
   static constexpr int kOf16Bytes = 8;
   __device__ static float number(uint32_t word, int i) {
     return bit_cast<float>(i == 0 ? word << 16 : word & 0xffff'0000u);
@@ -22,6 +25,7 @@ struct Bf16 {
 };
 
 struct F16 {
+  static constexpr bool kIsBf16 = false;
   static constexpr int kToF32 = find_ptx_cvt("cvt.f32.f16");
   static constexpr int kOf16Bytes = 8;
   __device__ static float number(uint32_t word, int i) {
@@ -48,20 +52,56 @@ auto with_source(Dtype dtype, Fn&& fn) {
   return fn(Bf16{});
 }
 
-// Elements first to first + n - 1. Requires that the first lies on 16 bytes.
+// A run of elements in registers, as they are and as FP32.
 template <class Source, int n>
-__device__ void load(const void* x, uint64_t first, float (&numbers)[n]) {
-  constexpr int kOfWord = Source::kOf16Bytes / 4;
-  const uint4* vectors = static_cast<const uint4*>(x) + first / Source::kOf16Bytes;
+struct Run {
+  static constexpr int kWords = n * 4 / Source::kOf16Bytes;
+  uint32_t words[kWords];
+  float x[n];
+
+  // Requires that element number `first` lies on 16 bytes.
+  __device__ Run(const void* elements, uint64_t first) {
+    const uint4* vectors = static_cast<const uint4*>(elements) + first / Source::kOf16Bytes;
 #pragma unroll
-  for (int i = 0; i < n / Source::kOf16Bytes; ++i) {
-    const uint4 vector = vectors[i];
-    const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
+    for (int i = 0; i < kWords / 4; ++i) {
+      const uint4 vector = vectors[i];
+      words[4 * i] = vector.x, words[4 * i + 1] = vector.y, words[4 * i + 2] = vector.z, words[4 * i + 3] = vector.w;
+    }
 #pragma unroll
-    for (int k = 0; k < Source::kOf16Bytes; ++k)
-      numbers[i * Source::kOf16Bytes + k] = Source::number(words[k / kOfWord], k % kOfWord);
+    for (int i = 0; i < n; ++i) x[i] = Source::number(words[i * kWords / n], i % (n / kWords));
   }
-}
+
+  // NaN where one is.
+  __device__ float largest_magnitude() const {
+    if constexpr (Source::kIsBf16) {
+      uint32_t largest = words[0];
+#pragma unroll
+      for (int i = 1; i < kWords; ++i) largest = arch::larger_bf16_magnitudes(largest, words[i]);
+      largest = arch::larger_bf16_magnitudes(largest, largest >> 16);
+      return bit_cast<float>((largest & 0x7fff) << 16);
+    } else {
+      float largest = 0;
+#pragma unroll
+      for (int i = 0; i < n; ++i) largest = arch::larger_magnitude(largest, x[i]);
+      return largest;
+    }
+  }
+
+  // 0 where all are NaN.
+  __device__ float largest_number() const {
+    float largest = 0;
+#pragma unroll
+    for (int i = 0; i < n; ++i) largest = fmaxf(largest, fabsf(x[i]));
+    return largest;
+  }
+
+  __device__ bool has_number() const {
+    bool has = false;
+#pragma unroll
+    for (int i = 0; i < n; ++i) has = has || x[i] == x[i];
+    return has;
+  }
+};
 
 // `n` words as vectors of 16 bytes, or one of 8 bytes. Requires that they lie on as many.
 template <int n>

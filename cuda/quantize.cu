@@ -30,6 +30,7 @@ constexpr std::size_t source_index(Dtype dtype) { return dtype == Dtype::f32 ? 0
 struct CompiledKernel {
   void (*kernel)(gpu::KernelJob);
   unsigned threads;
+  uint64_t across;  // threads side by side
   uint64_t run;
   uint64_t block_rows;
   uint64_t block_cols;
@@ -39,12 +40,13 @@ struct CompiledKernel {
 template <int recipe, class Source>
 constexpr CompiledKernel compiled_kernel() {
   using Is = gpu::Shares<recipe>;
-  return {gpu::quantize_kernel<recipe, Source>,
-          Is::threads,
-          Is::run,
-          uint64_t(Is::block_rows),
-          Is::has_blocks ? uint64_t(Is::block_cols) : Is::run,
-          Is::tiles};
+  return {.kernel = gpu::quantize_kernel<recipe, Source>,
+          .threads = Is::threads,
+          .across = Is::across,
+          .run = Is::run,
+          .block_rows = uint64_t(Is::block_rows),
+          .block_cols = Is::has_blocks ? uint64_t(Is::block_cols) : Is::run,
+          .tiles = Is::tiles};
 }
 
 template <int recipe>
@@ -60,20 +62,11 @@ constexpr auto kCompiled = all_kernels(std::make_index_sequence<kKernelRecipes.s
 bool lies_on_16_bytes(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
 void run_compiled(const CompiledKernel& is, const GpuQuantizeJob& job) {
-  const gpu::KernelJob arguments{.x = job.x,
-                                 .rows = job.shape.rows,
-                                 .cols = job.shape.cols,
-                                 .tensor = job.tensor,
-                                 .seed = job.random.seed,
-                                 .stream = job.random.stream,
-                                 .first_element = job.random.first_element,
-                                 .first_block = job.random.first_block,
-                                 .codes = job.codes,
-                                 .scales = job.scales};
   const uint64_t rows_together = is.tiles ? is.block_rows : job.shape.rows;
-  const uint64_t threads = rows_together * job.shape.cols / is.run;
-  const dim3 grid(ctas(threads, is.threads), unsigned(std::min(job.shape.rows / rows_together, kMaxGridRows)));
-  is.kernel<<<grid, is.threads>>>(arguments);
+  const uint64_t side_by_side = (is.tiles ? job.shape.cols : job.shape.elements()) / is.run;
+  const dim3 grid(ctas(side_by_side, unsigned(is.across)),
+                  unsigned(std::min(job.shape.rows / rows_together, kMaxGridRows)));
+  is.kernel<<<grid, is.threads>>>(gpu::kernel_job(job));
   check(cudaGetLastError());
 }
 

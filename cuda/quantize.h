@@ -33,4 +33,24 @@ bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job);
 // EnvironmentError for what the GPU refuses.
 void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel kernel);
 
+// Where the codes of columns go, and their scales likewise: as the matrix lies (Transformer Engine's MXFP8), or as its
+// transpose (its NVFP4).
+enum class ColumnLayout { in_place, transposed };
+
+// Beside the blocks of the rows those of the columns, in one pass: the bytes of two jobs, the second on the transpose.
+struct GpuColumns {
+  ColumnLayout layout;
+  TensorScale tensor{};
+  std::byte* codes;
+  std::byte* scales;
+};
+
+// Whether there is a kernel for both: the recipe has a compiled one without random bits, its blocks are one row of 16
+// or 32 under a scale of 8 bits, and the matrix is whole tiles of 4 blocks by 128 elements. In place codes are of 8
+// bits.
+bool has_both_kernel(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns);
+
+// As quantize_on_gpu().
+void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns);
+
 }  // namespace halfulp

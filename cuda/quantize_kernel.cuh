@@ -6,6 +6,7 @@
 
 #include "cuda/arch/magnitude.cuh"
 #include "cuda/elements.cuh"
+#include "cuda/quantize.h"
 #include "cuda/recipe_code.cuh"
 #include "lib/philox.h"
 
@@ -20,85 +21,103 @@ struct KernelJob {
   std::byte* scales;
 };
 
-// How threads share the elements of a recipe's blocks.
+inline KernelJob kernel_job(const GpuQuantizeJob& job) {
+  return {.x = job.x,
+          .rows = job.shape.rows,
+          .cols = job.shape.cols,
+          .tensor = job.tensor,
+          .seed = job.random.seed,
+          .stream = job.random.stream,
+          .first_element = job.random.first_element,
+          .first_block = job.random.first_block,
+          .codes = job.codes,
+          .scales = job.scales};
+}
+
+// How the threads of a CTA share the elements of a recipe's blocks. Without tiles runs follow one another, and the
+// threads of a block with them; a CTA of tiles is as high as they are.
 template <int recipe>
 struct Shares {
   static constexpr int block_rows = kRow<recipe>.block.rows, block_cols = kRow<recipe>.block.cols;
-  static constexpr bool has_blocks = has_scale(kRow<recipe>);
-  static constexpr int run = block_cols == 32 ? 32 : 16;  // elements of a thread
-  static constexpr int across = has_blocks ? block_cols / run : 1;
-  static constexpr int lanes = has_blocks ? block_rows * across : 1;  // threads of a block
-  static constexpr int threads = lanes > 256 ? lanes : 256;           // of a CTA
-  static constexpr bool tiles = block_rows > 1;
+  static constexpr bool has_blocks = has_scale(kRow<recipe>), tiles = block_rows > 1;
+  static constexpr int run = block_cols % 32 == 0 && (tiles || block_cols == 32) ? 32 : 16;  // elements of a thread
+  static constexpr int lanes = has_blocks ? block_cols / run : 1;  // threads of a block side by side
+  static constexpr int threads = block_rows > 64 ? block_rows* lanes : 256;
+  static constexpr int across = tiles ? threads / block_rows : threads;  // threads of a CTA side by side
   static constexpr AmaxNan amax_nan = kRow<recipe>.amax_nan;
 };
 
-// The larger magnitude over the threads of a block, which all give a number and all get the result.
-template <int lanes, class Larger>
-__device__ float over_lanes(float mine, Larger larger) {
-  constexpr int kInWarp = lanes < 32 ? lanes : 32;
-  const unsigned group = lanes >= 32 ? ~0u : ((1u << kInWarp) - 1) << (threadIdx.x % 32 / kInWarp * kInWarp);
+// The larger number over the threads of a block, which all give one and all get the result.
+template <int recipe, class Larger>
+__device__ float over_block(float mine, Larger larger) {
+  using Is = Shares<recipe>;
+  static_assert(Is::lanes <= 32 && (!Is::tiles || Is::across <= 32));
 #pragma unroll
-  for (int distance = kInWarp / 2; distance > 0; distance /= 2)
-    mine = larger(mine, __shfl_xor_sync(group, mine, distance));
-  if constexpr (lanes > 32) {
-    static_assert(lanes == 1024, "a CTA, whose warps are as many as a warp's threads");
-    __shared__ float of_warp[32];
-    __syncthreads();  // the last one's readers are done
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
+  for (int distance = 16; distance > 0; distance /= 2)
+    if (distance < Is::lanes || (Is::tiles && distance >= Is::across))
+      mine = larger(mine, __shfl_xor_sync(~0u, mine, distance));
+  if constexpr (Is::tiles) {
+    constexpr int kWarps = Is::threads / 32, kBlocks = Is::across / Is::lanes;
+    __shared__ float of_warp[kWarps][kBlocks];
+    const int block = int(threadIdx.x) % Is::across / Is::lanes;
+    __syncthreads();  // the last ones are read
+    if (threadIdx.x % 32 < Is::across && threadIdx.x % Is::lanes == 0) of_warp[threadIdx.x / 32][block] = mine;
     __syncthreads();
-    mine = of_warp[threadIdx.x % 32];
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) mine = larger(mine, __shfl_xor_sync(~0u, mine, distance));
+    for (int warp = 0; warp < kWarps; ++warp) mine = larger(mine, of_warp[warp][block]);
   }
   return mine;
 }
 
-// The block's largest magnitude as the recipe takes it, and whether every element is a number.
+// A block's largest magnitude as the recipe takes it, and whether every element is a number.
 struct Largest {
   float amax;
   bool all_numbers;
 };
 
-template <int recipe>
-__device__ Largest largest_of_block(const float (&x)[Shares<recipe>::run]) {
+template <int recipe, class Source>
+__device__ Largest largest_of_block(const Run<Source, Shares<recipe>::run>& run) {
   using Is = Shares<recipe>;
-  const auto nan_wins = [](float a, float b) { return arch::larger_magnitude(a, b); };
-  const auto number_wins = [](float a, float b) { return fmaxf(fabsf(a), fabsf(b)); };
-  float amax = 0;
-#pragma unroll
-  for (int i = 0; i < Is::run; ++i) amax = nan_wins(amax, x[i]);
-  amax = over_lanes<Is::lanes>(amax, nan_wins);
-  if (amax == amax) return {amax, true};
-  if constexpr (Is::amax_nan == AmaxNan::propagates) return {detail::quiet_nan(), false};
-  amax = bit_cast<float>(~0u);
-#pragma unroll
-  for (int i = 0; i < Is::run; ++i) amax = number_wins(amax, x[i]);
-  amax = over_lanes<Is::lanes>(amax, number_wins);
-  const float of_none = Is::amax_nan == AmaxNan::ignored ? 0 : detail::quiet_nan();
-  return {amax == amax ? amax : of_none, false};
+  const auto larger = [](float a, float b) { return fmaxf(a, b); };
+  const float amax = over_block<recipe>(run.largest_magnitude(), arch::larger_magnitude);
+  // A vote, so that all threads of a block, and of a CTA of tiles, go the same way.
+  const bool numbers = Is::tiles ? __syncthreads_and(amax == amax) : __all_sync(~0u, amax == amax);
+  if (numbers) return {amax, true};
+  if constexpr (Is::amax_nan == AmaxNan::propagates) return {amax == amax ? amax : detail::quiet_nan(), amax == amax};
+  const float number = over_block<recipe>(run.largest_number(), larger);
+  if constexpr (Is::amax_nan == AmaxNan::propagates_from_all)
+    if (over_block<recipe>(run.has_number(), larger) == 0) return {detail::quiet_nan(), false};
+  return {number, amax == amax};
 }
 
-// Where a thread's run lies, and its block among all.
+// Where a thread's run lies, and its block.
 struct Place {
   uint64_t element;
-  uint64_t block;         // of the scales
+  uint64_t block;         // among the scales
   uint64_t random_block;  // each row of a tile counts by itself
+  bool inside;
 };
 
 template <int recipe>
-__device__ Place place_of(const KernelJob& job, uint64_t thread, uint64_t block_row) {
+__device__ Place place_of(const KernelJob& job, uint64_t block_row) {
   using Is = Shares<recipe>;
   if constexpr (!Is::tiles) {
-    const uint64_t block = thread / Is::lanes;
-    return {thread * Is::run, block, block};
+    const uint64_t thread = uint64_t(blockIdx.x) * Is::threads + threadIdx.x, block = thread / Is::lanes;
+    return {thread * Is::run, block, block, thread < job.rows * job.cols / Is::run};
   } else {
-    const uint64_t block_col = thread / Is::lanes, blocks = job.cols / Is::block_cols;
-    const int lane = int(thread % Is::lanes);
-    const uint64_t row = block_row * Is::block_rows + lane / Is::across;
-    return {row * job.cols + block_col * Is::block_cols + uint64_t(lane % Is::across * Is::run),
-            block_row * blocks + block_col, row * blocks + block_col};
+    const uint64_t across = uint64_t(blockIdx.x) * Is::across + threadIdx.x % Is::across;
+    const uint64_t row = block_row * Is::block_rows + threadIdx.x / Is::across;
+    const uint64_t blocks = job.cols / Is::block_cols, block = across / Is::lanes;
+    return {row * job.cols + across * Is::run, block_row * blocks + block, row * blocks + block,
+            across < job.cols / Is::run};
   }
+}
+
+// Philox's words for 16 elements from number `element` of the matrix on, as Transformer Engine takes them.
+template <int recipe>
+__device__ PhiloxBlock words_of_16(const KernelJob& job, const Place& place, uint64_t element) {
+  return random_block(job.seed, job.first_block + place.random_block,
+                      job.stream + element % Shares<recipe>::block_cols / 16);
 }
 
 // Codes of a run, in order.
@@ -118,10 +137,7 @@ __device__ void encode_run(const KernelJob& job, const Place& place, float facto
     for (int k = 0; k < together; ++k) y[k] = scaled_in_block<recipe>(job.tensor, factor, x[i + k]);
     uint32_t of_these = 0;
     if constexpr (by_fours) {
-      constexpr int kBlockElements = 16;  // of a Philox block: a word for four
-      if (i % kBlockElements == 0)
-        random = random_block(job.seed, job.first_block + place.random_block,
-                              job.stream + (place.element + i) % Shares<recipe>::block_cols / kBlockElements);
+      if (i % 16 == 0) random = words_of_16<recipe>(job, place, place.element + i);
       of_these = Element::four(y, random.words[i / 4 % 4]);
     } else if constexpr (Element::is_random) {
       random = random_block(job.seed, job.stream, (job.first_element + place.element + i) / 4);
@@ -135,14 +151,45 @@ __device__ void encode_run(const KernelJob& job, const Place& place, float facto
   }
 }
 
-// Whether a run's codes are line_nibbles(), where nothing overflows.
+// Whether the codes of a run without NaN are the nibbles of cuda/arch/nearest.cuh.
 template <int recipe>
-constexpr bool kHasLines =
-    Conversion<recipe, Part::element>::bits == 4 && !Conversion<recipe, Part::element>::is_native &&
-    arch::has_line_code(kRow<recipe>.element.format(), kRow<recipe>.policy) && kRow<recipe>.scaled == Formula("x * m");
+constexpr bool has_lines() {
+  using Element = Conversion<recipe, Part::element>;
+  const Policy& policy = kRow<recipe>.policy;
+  const bool saturates = policy == Policy{.rounding = policy.rounding, .overflow = Overflow::saturate};
+  const bool rounds = policy.rounding == Rounding::nearest_even ||
+                      (policy.rounding == Rounding::stochastic && kRow<recipe>.random == RandomSource::te);
+  return Element::bits == 4 && !Element::is_native && saturates && rounds && arch::has_line_code(Element::format) &&
+         kRow<recipe>.scaled == Formula("x * m");
+}
+template <int recipe>
+constexpr bool kHasLines = has_lines<recipe>();
 
-template <int recipe>
-constexpr float kOverflow = arch::overflow_threshold(kRow<recipe>.element.format());
+template <int recipe, int n, int words>
+__device__ void encode_lines(const KernelJob& job, const Place& place, float factor, const float (&x)[n],
+                             uint32_t (&codes)[words]) {
+  using Element = Conversion<recipe, Part::element>;
+  PhiloxBlock random{};
+#pragma unroll
+  for (int i = 0; i < n / 8; ++i) {
+    if constexpr (Element::is_random) {
+      if (i % 2 == 0) random = words_of_16<recipe>(job, place, place.element + 8 * i);
+      codes[i] = arch::stochastic_line_nibbles<Element::format_id>(x + 8 * i, factor, random.words[i % 2 * 2],
+                                                                   random.words[i % 2 * 2 + 1]);
+    } else {
+      codes[i] = arch::line_nibbles<Element::format_id>(x + 8 * i, factor);
+    }
+  }
+}
+
+template <int recipe, int n, int words>
+__device__ void encode(const KernelJob& job, const Place& place, float factor, bool all_numbers, const float (&x)[n],
+                       uint32_t (&codes)[words]) {
+  if constexpr (kHasLines<recipe>)
+    if (all_numbers && factor < detail::infinity())  // no product is NaN
+      return encode_lines<recipe>(job, place, factor, x, codes);
+  encode_run<recipe>(job, place, factor, x, codes);
+}
 
 template <int recipe>
 __device__ void store_scale(std::byte* scales, uint64_t block, uint32_t code) {
@@ -159,39 +206,30 @@ template <int recipe, class Source>
 __device__ void quantize_run(const KernelJob& job, const Place& place) {
   using Is = Shares<recipe>;
   constexpr int bits = Conversion<recipe, Part::element>::bits;
-  float x[Is::run];
-  load<Source>(job.x, place.element, x);
-  uint32_t codes[Is::run * bits / 32];
+  const Run<Source, Is::run> run(job.x, place.inside ? place.element : 0);
   BlockScale scale;
-  bool plain = false;
+  bool all_numbers = false;
   if constexpr (Is::has_blocks) {
-    const Largest largest = largest_of_block<recipe>(x);
+    const Largest largest = largest_of_block<recipe>(run);
+    all_numbers = largest.all_numbers;
     scale = scale_of_block<recipe>(job.tensor, largest.amax);
-    if (place.element % uint64_t(Is::block_cols) == 0 && threadIdx.x % Is::lanes == 0)
+  }
+  if (!place.inside) return;
+  if constexpr (Is::has_blocks)
+    if (threadIdx.x % Is::lanes == 0 && (!Is::tiles || threadIdx.x < Is::across))
       store_scale<recipe>(job.scales, place.block, scale.code);
-    if constexpr (kHasLines<recipe>) plain = largest.all_numbers && largest.amax * scale.factor < kOverflow<recipe>;
-  }
-  if (plain) {
-    if constexpr (kHasLines<recipe>) {
-#pragma unroll
-      for (int i = 0; i < Is::run / 8; ++i)
-        codes[i] = arch::line_nibbles<Conversion<recipe, Part::element>::format_id>(x + 8 * i, scale.factor);
-    }
-  } else {
-    encode_run<recipe>(job, place, scale.factor, x, codes);
-  }
+  uint32_t codes[Is::run * bits / 32];
+  encode<recipe>(job, place, scale.factor, all_numbers, run.x, codes);
   store(job.codes + place.element * bits / 8, codes);
 }
 
-// Blocks along x, block rows of tiles along y, which has fewer places than a tensor can have rows.
+// Runs along x, rows of tiles along y, which has fewer places than a matrix can have rows. No thread leaves before the
+// last exchange between threads.
 template <int recipe, class Source>
 __global__ void __launch_bounds__(Shares<recipe>::threads) quantize_kernel(KernelJob job) {
-  using Is = Shares<recipe>;
-  const uint64_t thread = uint64_t(blockIdx.x) * Is::threads + threadIdx.x;
-  const uint64_t rows_together = Is::tiles ? Is::block_rows : job.rows;
-  if (thread >= rows_together * job.cols / Is::run) return;
+  const uint64_t rows_together = Shares<recipe>::tiles ? Shares<recipe>::block_rows : job.rows;
   for (uint64_t row = blockIdx.y; row < job.rows / rows_together; row += gridDim.y)
-    quantize_run<recipe, Source>(job, place_of<recipe>(job, thread, row));
+    quantize_run<recipe, Source>(job, place_of<recipe>(job, row));
 }
 
 }  // namespace halfulp::gpu

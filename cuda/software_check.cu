@@ -52,15 +52,12 @@ __global__ void compare_nearest(Tally* tally) {
 }
 
 template <int format_id>
-constexpr float kThreshold = arch::overflow_threshold(kFormats[format_id].format);
-
-template <int format_id>
 __global__ void compare_nibbles(Tally* tally) {
   constexpr Format format = kFormatAt<format_id>;
   constexpr Policy policy = kNearest;
   for_every_float(tally, [&](uint32_t bits, unsigned long long& compared) {
     const float x = bit_cast<float>(bits);
-    if (!(fabsf(x) < kThreshold<format_id>)) return;
+    if (x != x) return;
     float eight[8] = {1, -2, 3, -4, 0.5f, -1.5f, 6, -6};
     const int place = int(bits % 8);
 #pragma unroll
@@ -82,8 +79,7 @@ constexpr Kernel nearest_kernel() {
 template <int format_id>
 constexpr Kernel nibbles_kernel() {
   constexpr FormatEntry entry = kFormats[format_id];
-  if constexpr (arch::has_line_code(entry.format, kNearest) && entry.storage_bits == 4)
-    return compare_nibbles<format_id>;
+  if constexpr (arch::has_line_code(entry.format) && entry.storage_bits == 4) return compare_nibbles<format_id>;
   return nullptr;
 }
 

@@ -21,7 +21,7 @@ struct SoftwareComparison {
 
 enum class SoftwareForm {
   nearest_code,  // of every number
-  line_nibbles,  // of every magnitude below the overflow threshold, times 1, in each of eight places
+  line_nibbles,  // of every number but NaN, times 1, in each of eight places
 };
 
 // Nothing where the format has no such form.

@@ -110,12 +110,47 @@ void quantize_rows(benchmark::State& state, const Recipe& recipe, Dtype dtype) {
          [&] { quantize_on_gpu(recipe, job, Kernel::compiled); });
 }
 
+enum class Passes { one, two };
+
+// Rows and columns of BF16; in two passes, the second reads a transpose that is there already.
+void quantize_both(benchmark::State& state, const Recipe& recipe, ColumnLayout layout, Passes passes) {
+  const Matrix shape{.rows = kElements / kCols, .cols = kCols}, other{.rows = kCols, .cols = kElements / kCols};
+  const DeviceArray<std::byte> x = normals(Dtype::bf16);
+  const DeviceArray<std::byte> codes(code_bytes(recipe, shape)), scales(scale_bytes(recipe, shape)),
+      column_codes(codes.size()), column_scales(scales.size());
+  const TensorScale tensor = tensor_scale(recipe, kAmax);
+  const GpuQuantizeJob rows{.shape = shape,
+                            .dtype = Dtype::bf16,
+                            .x = x.data(),
+                            .tensor = tensor,
+                            .codes = codes.data(),
+                            .scales = scales.data()};
+  GpuQuantizeJob second = rows;
+  second.shape = other, second.codes = column_codes.data(), second.scales = column_scales.data();
+  const GpuColumns columns{
+      .layout = layout, .tensor = tensor, .codes = column_codes.data(), .scales = column_scales.data()};
+  report(state, double(x.size() + 2 * (codes.size() + scales.size())), [&] {
+    if (passes == Passes::one) return quantize_both_on_gpu(recipe, rows, columns);
+    quantize_on_gpu(recipe, rows, Kernel::compiled);
+    quantize_on_gpu(recipe, second, Kernel::compiled);
+  });
+}
+
 void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
   benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1);
 }
 
 void add_all() {
   add("copy", copy);
+  for (const Passes passes : {Passes::one, Passes::two}) {
+    const std::string suffix = passes == Passes::one ? "/one_pass" : "/two_passes";
+    add("rows_and_columns/nvfp4/te" + suffix, [=](benchmark::State& state) {
+      quantize_both(state, recipe_named("nvfp4/te"), ColumnLayout::transposed, passes);
+    });
+    add("rows_and_columns/mxfp8/te" + suffix, [=](benchmark::State& state) {
+      quantize_both(state, recipe_named("mxfp8/te"), ColumnLayout::in_place, passes);
+    });
+  }
   for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
     const std::string from = dtype == Dtype::f32 ? "/f32" : "/bf16";
     add("amax" + from, [=](benchmark::State& state) { amax(state, dtype); });

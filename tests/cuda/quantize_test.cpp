@@ -147,8 +147,6 @@ INSTANTIATE_TEST_SUITE_P(Each, CompiledKernel,
                                           testing::ValuesIn(kDtypes)),
                          kernel_test_name);
 
-class ByDefinition : public GpuQuantize, public testing::WithParamInterface<std::size_t> {};
-
 std::vector<float> small_input(uint64_t count) {
   std::vector<float> x = special_blocks();
   const std::vector<float> more = uneven_normals(count), wild = any_bits(count);
@@ -156,6 +154,58 @@ std::vector<float> small_input(uint64_t count) {
   x.resize(count);
   return x;
 }
+
+class BothKernel : public GpuQuantize,
+                   public testing::WithParamInterface<std::tuple<std::size_t, Dtype, ColumnLayout>> {};
+
+std::vector<float> transposed(const Matrix& shape, std::span<const float> x) {
+  std::vector<float> y(x.size());
+  for (uint64_t row = 0; row < shape.rows; ++row)
+    for (uint64_t col = 0; col < shape.cols; ++col) y[col * shape.rows + row] = x[row * shape.cols + col];
+  return y;
+}
+
+// Bytes of a matrix the other way round.
+std::vector<std::byte> turned(uint64_t rows, std::span<const std::byte> bytes) {
+  const uint64_t cols = bytes.size() / rows;
+  std::vector<std::byte> y(bytes.size());
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t col = 0; col < cols; ++col) y[col * rows + row] = bytes[row * cols + col];
+  return y;
+}
+
+TEST_P(BothKernel, GivesTheBytesOfTwoPasses) {
+  const auto [id, dtype, layout] = GetParam();
+  const Recipe& recipe = kKernelRecipes[id];
+  const Matrix shape{.rows = 512, .cols = 1024}, other{.rows = shape.cols, .cols = shape.rows};
+  const TensorScale tensor = tensor_scale(recipe, 1000), column_tensor = tensor_scale(recipe, 300);
+  const Input input = input_of(dtype, small_input(shape.elements()));
+  const DeviceArray<std::byte> x(input.elements), codes(code_bytes(recipe, shape)), scales(scale_bytes(recipe, shape)),
+      column_codes(code_bytes(recipe, other)), column_scales(scale_bytes(recipe, other));
+  const GpuQuantizeJob rows{
+      .shape = shape, .dtype = dtype, .x = x.data(), .tensor = tensor, .codes = codes.data(), .scales = scales.data()};
+  const GpuColumns columns{
+      .layout = layout, .tensor = column_tensor, .codes = column_codes.data(), .scales = column_scales.data()};
+  if (!has_both_kernel(recipe, rows, columns)) GTEST_SKIP() << recipe.name << " has no such kernel";
+  quantize_both_on_gpu(recipe, rows, columns);
+  const Quantized expected = quantized(recipe, tensor, shape, input.x);
+  Quantized of_columns = quantized(recipe, column_tensor, other, transposed(shape, input.x));
+  if (layout == ColumnLayout::in_place) {
+    of_columns.codes = turned(other.rows, of_columns.codes);
+    of_columns.scales = turned(other.rows, of_columns.scales);
+  }
+  EXPECT_EQ(codes.on_host(), expected.codes);
+  EXPECT_EQ(scales.on_host(), expected.scales);
+  EXPECT_EQ(column_codes.on_host(), of_columns.codes);
+  EXPECT_EQ(column_scales.on_host(), of_columns.scales);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, BothKernel,
+                         testing::Combine(testing::Range<std::size_t>(0, kKernelRecipes.size()),
+                                          testing::ValuesIn(kDtypes),
+                                          testing::Values(ColumnLayout::in_place, ColumnLayout::transposed)));
+
+class ByDefinition : public GpuQuantize, public testing::WithParamInterface<std::size_t> {};
 
 TEST_P(ByDefinition, TakesEveryTail) {
   const Recipe& recipe = kRecipes[GetParam()];
