@@ -51,13 +51,13 @@ __device__ Largest largest_of(const float (&x)[n], float nan_wins) {
   return {is_nan ? detail::quiet_nan() : largest, false};
 }
 
-// One block of a thread to its scale's code and its codes.
-template <int recipe, int n, int words>
+// One block of a thread to its scale's code and its codes; at(i) is x[i].
+template <int recipe, int n, int words, class At>
 __device__ uint32_t quantize_block(const KernelJob& job, const TensorScale& tensor, float nan_wins, const float (&x)[n],
-                                   uint32_t (&codes)[words]) {
+                                   uint32_t (&codes)[words], At at) {
   const Largest largest = largest_of<recipe>(x, nan_wins);
   const BlockScale scale = scale_of_block<recipe>(tensor, largest.amax);
-  encode<recipe>(job, Place{}, scale.factor, largest.all_numbers, x, codes);
+  encode<recipe>(job, Place{}, scale.factor, largest.all_numbers, x, codes, at);
   return scale.code;
 }
 
@@ -75,7 +75,9 @@ __device__ void quantize_rows_of(const KernelJob& job, uint64_t first_row, uint6
       *reinterpret_cast<uint4*>(&tile.elements[row][col / Is::of_word + k]) =
           make_uint4(run.words[k], run.words[k + 1], run.words[k + 2], run.words[k + 3]);
     uint32_t codes[Is::code_words];
-    const uint32_t scale = quantize_block<recipe>(job, job.tensor, run.largest_magnitude(), run.x, codes);
+    const uint32_t scale = quantize_block<recipe>(job, job.tensor, run.largest_magnitude(), run.x, codes, [&](int k) {
+      return gpu::element<Source>(job.x, element + uint64_t(k));
+    });
     store(job.codes + element * Is::bits / 8, codes);
     store_scale<recipe>(job.scales, element / Is::block, scale);
   }
@@ -90,14 +92,14 @@ __device__ void quantize_columns_of(const BothJob& job, Tile<recipe, Source>& ti
     const int word = i % Is::words, block = i / Is::words;
 #pragma unroll
     for (int k = 0; k < Is::of_word; ++k) {
+      const auto at = [&](int row) { return Source::number(tile.elements[block * Is::block + row][word], k); };
       float x[Is::block];
 #pragma unroll
-      for (int row = 0; row < Is::block; ++row)
-        x[row] = Source::number(tile.elements[block * Is::block + row][word], k);
+      for (int row = 0; row < Is::block; ++row) x[row] = at(row);
       uint32_t codes[Is::code_words];
       const int col = word * Is::of_word + k;
       tile.scales[block][col] =
-          uint8_t(quantize_block<recipe>(job.rows, job.column_tensor, largest_magnitude_of(x), x, codes));
+          uint8_t(quantize_block<recipe>(job.rows, job.column_tensor, largest_magnitude_of(x), x, codes, at));
 #pragma unroll
       for (int c = 0; c < Is::code_words; ++c) tile.codes[block * Is::code_words + c][col] = codes[c];
     }

@@ -120,34 +120,42 @@ __device__ PhiloxBlock words_of_16(const KernelJob& job, const Place& place, uin
                       job.stream + element % Shares<recipe>::block_cols / 16);
 }
 
+// The codes of a register's worth of converted numbers, of element i of the run on.
+template <int recipe, int n>
+__device__ uint32_t encode_word(const KernelJob& job, const Place& place, int i, const float (&y)[n],
+                                PhiloxBlock& random) {
+  using Element = Conversion<recipe, Part::element>;
+  if constexpr (!Element::is_random) return Element::full(y);
+  uint32_t codes = 0;
+#pragma unroll
+  for (int k = 0; k < n; k += 4) {
+    const uint64_t element = place.element + i + k;
+    if constexpr (kRow<recipe>.random == RandomSource::te) {
+      if ((i + k) % 16 == 0) random = words_of_16<recipe>(job, place, element);
+      codes |= Element::four(y + k, random.words[(i + k) / 4 % 4]) << k * Element::bits;
+    } else {
+      random = random_block(job.seed, job.stream, (job.first_element + element) / 4);
+#pragma unroll
+      for (int of_four = 0; of_four < 4; ++of_four)
+        codes |= Element::one(y[k + of_four], {.word = random.words[of_four], .count = 32})
+                 << (k + of_four) * Element::bits;
+    }
+  }
+  return codes;
+}
+
 // Codes of a run, in order.
 template <int recipe, int n, int words>
 __device__ void encode_run(const KernelJob& job, const Place& place, float factor, const float (&x)[n],
                            uint32_t (&codes)[words]) {
-  using Element = Conversion<recipe, Part::element>;
-  constexpr bool by_fours = Element::is_random && kRow<recipe>.random == RandomSource::te;
-  constexpr int together = Element::is_random ? 4 : 2;
-#pragma unroll
-  for (int i = 0; i < words; ++i) codes[i] = 0;
+  constexpr int kOfWord = n / words;
   PhiloxBlock random{};
 #pragma unroll
-  for (int i = 0; i < n; i += together) {
-    float y[together];
+  for (int word = 0; word < words; ++word) {
+    float y[kOfWord];
 #pragma unroll
-    for (int k = 0; k < together; ++k) y[k] = scaled_in_block<recipe>(job.tensor, factor, x[i + k]);
-    uint32_t of_these = 0;
-    if constexpr (by_fours) {
-      if (i % 16 == 0) random = words_of_16<recipe>(job, place, place.element + i);
-      of_these = Element::four(y, random.words[i / 4 % 4]);
-    } else if constexpr (Element::is_random) {
-      random = random_block(job.seed, job.stream, (job.first_element + place.element + i) / 4);
-#pragma unroll
-      for (int k = 0; k < 4; ++k)
-        of_these |= Element::one(y[k], {.word = random.words[k], .count = 32}) << k * Element::bits;
-    } else {
-      of_these = Element::two(y[0], y[1]);
-    }
-    codes[i * Element::bits / 32] |= of_these << (i * Element::bits % 32);
+    for (int k = 0; k < kOfWord; ++k) y[k] = scaled_in_block<recipe>(job.tensor, factor, x[word * kOfWord + k]);
+    codes[word] = encode_word<recipe>(job, place, word * kOfWord, y, random);
   }
 }
 
@@ -182,13 +190,37 @@ __device__ void encode_lines(const KernelJob& job, const Place& place, float fac
   }
 }
 
-template <int recipe, int n, int words>
+// One register's codes where a product may be NaN, from element i of the run on. Elements are read anew and one by one:
+// this is rare, and shall cost the others neither registers nor instructions.
+template <int recipe, class At>
+__device__ uint32_t encode_slowly(const KernelJob& job, const Place& place, int i, float factor, At at) {
+  using Element = Conversion<recipe, Part::element>;
+  uint32_t codes = 0;
+#pragma unroll 1
+  for (int k = 0; k < 32 / Element::bits; ++k) {
+    RandomBits random{};
+    if constexpr (Element::is_random) {
+      const PhiloxBlock words = words_of_16<recipe>(job, place, place.element + i + k);
+      random = random_bits_of_four(four_lanes(Element::bits), words[(i + k) / 4 % 4], k % 4);
+    }
+    codes |= Element::one(scaled_in_block<recipe>(job.tensor, factor, at(i + k)), random) << k * Element::bits;
+  }
+  return codes;
+}
+
+// Codes of a run; at(i) is x[i].
+template <int recipe, int n, int words, class At>
 __device__ void encode(const KernelJob& job, const Place& place, float factor, bool all_numbers, const float (&x)[n],
-                       uint32_t (&codes)[words]) {
-  if constexpr (kHasLines<recipe>)
-    if (all_numbers && factor < detail::infinity())  // no product is NaN
-      return encode_lines<recipe>(job, place, factor, x, codes);
-  encode_run<recipe>(job, place, factor, x, codes);
+                       uint32_t (&codes)[words], At at) {
+  if constexpr (!kHasLines<recipe>) {
+    encode_run<recipe>(job, place, factor, x, codes);
+  } else if (all_numbers && factor < detail::infinity()) {  // no product is NaN
+    encode_lines<recipe>(job, place, factor, x, codes);
+  } else {
+#pragma unroll
+    for (int word = 0; word < words; ++word)
+      codes[word] = encode_slowly<recipe>(job, place, word * n / words, factor, at);
+  }
 }
 
 template <int recipe>
@@ -219,7 +251,8 @@ __device__ void quantize_run(const KernelJob& job, const Place& place) {
     if (threadIdx.x % Is::lanes == 0 && (!Is::tiles || threadIdx.x < Is::across))
       store_scale<recipe>(job.scales, place.block, scale.code);
   uint32_t codes[Is::run * bits / 32];
-  encode<recipe>(job, place, scale.factor, all_numbers, run.x, codes);
+  encode<recipe>(job, place, scale.factor, all_numbers, run.x, codes,
+                 [&](int i) { return element<Source>(job.x, place.element + uint64_t(i)); });
   store(job.codes + place.element * bits / 8, codes);
 }
 

@@ -112,6 +112,18 @@ struct Conversion {
     return one(low) | one(high) << bits;
   }
 
+  // A register of codes of 4, 8 or 16 bits, the first in the low bits.
+  __device__ static uint32_t full(const float* x) {
+    if constexpr (bits == 4) {
+      return arch::join_bytes(two(x[0], x[1]), two(x[2], x[3]), two(x[4], x[5]), two(x[6], x[7]));
+    } else if constexpr (bits == 8) {
+      return two(x[0], x[1]) | two(x[2], x[3]) << 16;
+    } else {
+      static_assert(bits == 16);
+      return two(x[0], x[1]);
+    }
+  }
+
   // Codes of four numbers that share a random word.
   __device__ static uint32_t four(const float* x, uint32_t word) {
     const uint32_t sources[4] = {bit_cast<uint32_t>(x[0]), bit_cast<uint32_t>(x[1]), bit_cast<uint32_t>(x[2]),
