@@ -1,0 +1,91 @@
+#include "cuda/backend.h"
+
+#include <cuda_runtime.h>
+
+#include <fstream>
+#include <string>
+
+#include "cuda/arch/form.h"
+#include "cuda/check.h"
+#include "cuda/cvt_check.h"
+#include "cuda/targets.h"
+
+namespace halfulp {
+namespace {
+
+// "13.0" of 13000
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+[[noreturn]] void throw_no_gpu(cudaError_t error) {
+  int runtime = 0, driver = 0;
+  cudaRuntimeGetVersion(&runtime);
+  cudaDriverGetVersion(&driver);
+  if (driver == 0) throw EnvironmentError("no GPU: this machine has no NVIDIA driver");
+  if (error == cudaErrorInsufficientDriver) {
+    throw EnvironmentError("the NVIDIA driver is too old: it supports CUDA " + version_text(driver) +
+                           ", and this build needs " + version_text(runtime) + "; update the driver");
+  }
+  throw EnvironmentError(std::string("no GPU that can be used: ") + cudaGetErrorString(error));
+}
+
+int count_gpus() {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) throw_no_gpu(error);
+  if (count == 0) throw_no_gpu(cudaErrorNoDevice);
+  return count;
+}
+
+// What the driver's kernel module says of itself; the CUDA runtime knows no more than what CUDA it supports.
+std::string driver_version() {
+  std::string version;
+  std::getline(std::ifstream("/sys/module/nvidia/version"), version);
+  return version;
+}
+
+std::string compiler_version() {
+  return std::to_string(__CUDACC_VER_MAJOR__) + "." + std::to_string(__CUDACC_VER_MINOR__) + "." +
+         std::to_string(__CUDACC_VER_BUILD__);
+}
+
+DeviceInfo open_gpu(int index) {
+  const int count = count_gpus();
+  if (index >= count) {
+    throw EnvironmentError("cuda:" + std::to_string(index) + ": this machine has " + std::to_string(count) +
+                           (count == 1 ? " GPU, cuda:0" : " GPUs, from cuda:0 on"));
+  }
+  check(cudaSetDevice(index));
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index));
+  const std::string compute = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+  if (!has_gpu()) {
+    const std::string number = std::to_string(properties.major * 10 + properties.minor);
+    throw EnvironmentError(std::string(properties.name) + " (compute capability " + compute +
+                           "): this build has code for " + kCudaTargets +
+                           " only; configure with -DCMAKE_CUDA_ARCHITECTURES=" + number +
+                           (properties.major >= 9 ? "a-real" : "-real"));
+  }
+  arch::LoadedForms loaded = arch::loaded_forms();
+  std::vector<bool> native;
+  for (const arch::Form form : loaded.forms) native.push_back(form == arch::Form::native);
+  return {.name = properties.name,
+          .compute = compute,
+          .target = std::move(loaded.target),
+          .driver = driver_version(),
+          .cuda = compiler_version(),
+          .native = std::move(native)};
+}
+
+}  // namespace
+
+const Backend kCudaBackend{
+    .name = "cuda",
+    .targets = kCudaTargets,
+    .count = count_gpus,
+    .open = open_gpu,
+    .sweep_cvt = sweep_on_gpu,
+    .convert = convert_on_gpu,
+};
+
+}  // namespace halfulp

@@ -1,0 +1,56 @@
+#pragma once
+// What a device does for the program, as functions that its folder fills: callers neither include its headers nor ask
+// what was built. tools/backends.h lists those of the build; the CPU's are the functions of emulation/ themselves.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/cvt_inputs.h"
+
+namespace halfulp {
+
+// A device as it is recorded. Empty where it cannot be asked.
+struct DeviceInfo {
+  std::string name;          // "NVIDIA H200"
+  std::string compute;       // its compute capability, "9.0"
+  std::string target;        // of the code that it runs, "sm_90a"
+  std::string driver;        // "580.159.04"
+  std::string cuda;          // that the code was compiled with, "13.0.88"
+  std::vector<bool> native;  // by position in kPtxCvts: whether that code has the instruction
+};
+
+// What an instruction answers in a chunk of inputs.
+struct CvtChunk {
+  uint64_t checksum;    // formats/cvt_inputs.h
+  uint64_t mismatches;  // answers that the model, on the device, does not give
+
+  friend bool operator==(const CvtChunk&, const CvtChunk&) = default;
+};
+
+// Inputs by number: first, first + stride, ... mod 2^32.
+struct CvtRange {
+  uint32_t first;
+  uint32_t stride;
+  uint32_t count;
+};
+
+// Each function throws EnvironmentError where the device fails.
+struct Backend {
+  std::string_view name;     // of --device, before the colon
+  std::string_view targets;  // that it was compiled for
+
+  // How many devices there are; throws where that is none.
+  int (*count)();
+  // Makes a device the one that the other functions use. Throws where it cannot run the build's code.
+  DeviceInfo (*open)(int index);
+
+  // The instruction over chunks of inputs; the device has it natively.
+  std::vector<CvtChunk> (*sweep_cvt)(int ptx_cvt_id, CvtInputs inputs, std::span<const uint32_t> chunks);
+  // Its answers, in the low answer_bits().
+  std::vector<uint32_t> (*convert)(int ptx_cvt_id, CvtInputs inputs, CvtRange range);
+};
+
+}  // namespace halfulp
