@@ -19,7 +19,6 @@ namespace halfulp {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr uint64_t kMaxGridRows = 65535;  // CUDA C++ Programming Guide, technical specifications
 
 unsigned ctas(uint64_t threads, unsigned threads_each) { return unsigned((threads + threads_each - 1) / threads_each); }
 
@@ -29,24 +28,12 @@ constexpr std::size_t source_index(Dtype dtype) { return dtype == Dtype::f32 ? 0
 
 struct CompiledKernel {
   void (*kernel)(gpu::KernelJob);
-  unsigned threads;
-  uint64_t across;  // threads side by side
-  uint64_t run;
-  uint64_t block_rows;
-  uint64_t block_cols;
-  bool tiles;
+  gpu::Launch launch;
 };
 
 template <int recipe, class Source>
 constexpr CompiledKernel compiled_kernel() {
-  using Is = gpu::Shares<recipe>;
-  return {.kernel = gpu::quantize_kernel<recipe, Source>,
-          .threads = Is::threads,
-          .across = Is::across,
-          .run = Is::run,
-          .block_rows = uint64_t(Is::block_rows),
-          .block_cols = Is::has_blocks ? uint64_t(Is::block_cols) : Is::run,
-          .tiles = Is::tiles};
+  return {gpu::quantize_kernel<recipe, Source>, gpu::launch_of<recipe>()};
 }
 
 template <int recipe>
@@ -58,17 +45,6 @@ constexpr auto all_kernels(std::index_sequence<recipe...>) {
   return std::array{kKernelsOf<int(recipe)>...};
 }
 constexpr auto kCompiled = all_kernels(std::make_index_sequence<kKernelRecipes.size()>{});
-
-bool lies_on_16_bytes(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
-
-void run_compiled(const CompiledKernel& is, const GpuQuantizeJob& job) {
-  const uint64_t rows_together = is.tiles ? is.block_rows : job.shape.rows;
-  const uint64_t side_by_side = (is.tiles ? job.shape.cols : job.shape.elements()) / is.run;
-  const dim3 grid(ctas(side_by_side, unsigned(is.across)),
-                  unsigned(std::min(job.shape.rows / rows_together, kMaxGridRows)));
-  is.kernel<<<grid, is.threads>>>(gpu::kernel_job(job));
-  check(cudaGetLastError());
-}
 
 // By definition.
 
@@ -154,10 +130,8 @@ void run_by_definition(const Recipe& recipe, const GpuQuantizeJob& job) {
 bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job) {
   const int id = find_kernel(recipe);
   if (id < 0 || !job.random.words.empty() || job.random.first_element % 4 != 0) return false;
-  const CompiledKernel& is = kCompiled[std::size_t(id)][source_index(job.dtype)];
-  const bool whole = has_scale(recipe) ? job.shape.cols % is.block_cols == 0 && job.shape.rows % is.block_rows == 0
-                                       : job.shape.elements() % is.run == 0;
-  return whole && lies_on_16_bytes(job.x) && lies_on_16_bytes(job.codes) && lies_on_16_bytes(job.scales);
+  return kCompiled[std::size_t(id)][source_index(job.dtype)].launch.takes(job.shape) &&
+         gpu::lie_on_16_bytes(job.x, job.codes, job.scales);
 }
 
 void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel kernel) {
@@ -165,7 +139,9 @@ void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel ker
   if (kernel == Kernel::definition) return run_by_definition(recipe, job);
   if (!has_compiled_kernel(recipe, job))
     throw std::logic_error("no compiled kernel for recipe " + std::string(recipe.name) + " and this matrix");
-  run_compiled(kCompiled[std::size_t(find_kernel(recipe))][source_index(job.dtype)], job);
+  const CompiledKernel& is = kCompiled[std::size_t(find_kernel(recipe))][source_index(job.dtype)];
+  is.kernel<<<is.launch.grid(job.shape), is.launch.threads>>>(gpu::kernel_job(job));
+  check(cudaGetLastError());
 }
 
 }  // namespace halfulp

@@ -47,6 +47,41 @@ struct Shares {
   static constexpr AmaxNan amax_nan = kRow<recipe>.amax_nan;
 };
 
+// How a kernel of Shares is launched, and on what.
+struct Launch {
+  unsigned threads;
+  uint64_t across, run, block_rows, block_cols;
+  bool has_blocks, tiles;
+
+  bool takes(const Matrix& shape) const {
+    if (!has_blocks) return shape.elements() % run == 0;
+    return shape.cols % block_cols == 0 && shape.rows % block_rows == 0;
+  }
+  dim3 grid(const Matrix& shape) const {
+    constexpr uint64_t kMaxRows = 65535;  // CUDA C++ Programming Guide, technical specifications
+    const uint64_t runs = (tiles ? shape.cols : shape.elements()) / run;
+    const uint64_t rows = tiles ? shape.rows / block_rows : 1;
+    return {unsigned((runs + across - 1) / across), unsigned(rows < kMaxRows ? rows : kMaxRows)};
+  }
+};
+
+template <int recipe>
+constexpr Launch launch_of() {
+  using Is = Shares<recipe>;
+  return {.threads = Is::threads,
+          .across = Is::across,
+          .run = Is::run,
+          .block_rows = uint64_t(Is::block_rows),
+          .block_cols = uint64_t(Is::block_cols),
+          .has_blocks = Is::has_blocks,
+          .tiles = Is::tiles};
+}
+
+template <class... Pointer>
+bool lie_on_16_bytes(Pointer... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
 // The larger number over the threads of a block, which all give one and all get the result.
 template <int recipe, class Larger>
 __device__ float over_block(float mine, Larger larger) {
@@ -90,7 +125,7 @@ __device__ Largest largest_of_block(const Run<Source, Shares<recipe>::run>& run)
   return {number, amax == amax};
 }
 
-// Where a thread's run lies, and its block.
+// Where a thread's run lies in a matrix, and its block.
 struct Place {
   uint64_t element;
   uint64_t block;         // among the scales
@@ -99,17 +134,16 @@ struct Place {
 };
 
 template <int recipe>
-__device__ Place place_of(const KernelJob& job, uint64_t block_row) {
+__device__ Place place_of(uint64_t rows, uint64_t cols, uint64_t block_row) {
   using Is = Shares<recipe>;
   if constexpr (!Is::tiles) {
     const uint64_t thread = uint64_t(blockIdx.x) * Is::threads + threadIdx.x, block = thread / Is::lanes;
-    return {thread * Is::run, block, block, thread < job.rows * job.cols / Is::run};
+    return {thread * Is::run, block, block, thread < rows * cols / Is::run};
   } else {
     const uint64_t across = uint64_t(blockIdx.x) * Is::across + threadIdx.x % Is::across;
     const uint64_t row = block_row * Is::block_rows + threadIdx.x / Is::across;
-    const uint64_t blocks = job.cols / Is::block_cols, block = across / Is::lanes;
-    return {row * job.cols + across * Is::run, block_row * blocks + block, row * blocks + block,
-            across < job.cols / Is::run};
+    const uint64_t blocks = cols / Is::block_cols, block = across / Is::lanes;
+    return {row * cols + across * Is::run, block_row * blocks + block, row * blocks + block, across < cols / Is::run};
   }
 }
 
@@ -262,7 +296,7 @@ template <int recipe, class Source>
 __global__ void __launch_bounds__(Shares<recipe>::threads) quantize_kernel(KernelJob job) {
   const uint64_t rows_together = Shares<recipe>::tiles ? Shares<recipe>::block_rows : job.rows;
   for (uint64_t row = blockIdx.y; row < job.rows / rows_together; row += gridDim.y)
-    quantize_run<recipe, Source>(job, place_of<recipe>(job, row));
+    quantize_run<recipe, Source>(job, place_of<recipe>(job.rows, job.cols, row));
 }
 
 }  // namespace halfulp::gpu

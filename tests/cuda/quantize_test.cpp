@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cuda/cvt_check.h"
+#include "cuda/dequantize.h"
 #include "cuda/kernel_recipes.h"
 #include "cuda/memory.h"
 #include "emulation/simd/simd.h"
@@ -79,6 +80,12 @@ const Input& large_input(Dtype dtype) {
   return input->second;
 }
 
+std::vector<uint32_t> bits_of(std::span<const float> values) {
+  std::vector<uint32_t> bits(values.size());
+  std::ranges::transform(values, bits.begin(), [](float x) { return bit_cast<uint32_t>(x); });
+  return bits;
+}
+
 Quantized on_gpu(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape, Dtype dtype,
                  std::span<const std::byte> elements, const Randomness& random, Kernel kernel) {
   const DeviceArray<std::byte> x(elements);
@@ -95,6 +102,14 @@ Quantized on_gpu(const Recipe& recipe, const TensorScale& tensor, const Matrix& 
   return {.recipe = &recipe, .shape = shape, .tensor = tensor, .codes = codes.on_host(), .scales = scales.on_host()};
 }
 
+std::vector<float> small_input(uint64_t count) {
+  std::vector<float> x = special_blocks();
+  const std::vector<float> more = uneven_normals(count), wild = any_bits(count);
+  for (uint64_t i = 0; x.size() < count; ++i) x.push_back(i / 64 % 4 == 3 ? wild[i] : more[i]);
+  x.resize(count);
+  return x;
+}
+
 class GpuQuantize : public testing::Test {
  protected:
   void SetUp() override {
@@ -103,6 +118,16 @@ class GpuQuantize : public testing::Test {
 };
 
 class CompiledKernel : public GpuQuantize, public testing::WithParamInterface<std::tuple<std::size_t, Dtype>> {};
+
+// Values of the codes and scales on the GPU, as bits.
+std::vector<uint32_t> values_on_gpu(const Recipe& recipe, const Quantized& q, Kernel kernel) {
+  const DeviceArray<std::byte> codes(q.codes), scales(q.scales);
+  const DeviceArray<float> y(q.shape.elements());
+  dequantize_on_gpu(
+      recipe, {.shape = q.shape, .tensor = q.tensor, .codes = codes.data(), .scales = scales.data(), .y = y.data()},
+      kernel);
+  return bits_of(y.on_host());
+}
 
 // Parts in which GPU and CPU differ.
 std::size_t different_parts(const Recipe& recipe, const TensorScale& tensor, const Input& input,
@@ -137,6 +162,17 @@ TEST_P(CompiledKernel, GivesTheBytesOfTheCpu) {
             << shape.elements() << " elements compared\n";
 }
 
+TEST_P(CompiledKernel, GivesTheValuesOfTheCpu) {
+  const auto [id, dtype] = GetParam();
+  if (dtype != Dtype::f32) GTEST_SKIP() << "values are of one kind";
+  const Recipe& recipe = kKernelRecipes[id];
+  const Matrix shape{.rows = 256, .cols = 1024};
+  Quantized q = quantized(recipe, tensor_scale(recipe, 1000), shape, small_input(shape.elements()), {.seed = 1});
+  EXPECT_EQ(values_on_gpu(recipe, q, Kernel::compiled), bits_of(q.values()));
+  for (std::size_t i = 0; i < q.codes.size(); ++i) q.codes[i] = std::byte(i * 37);  // every code
+  EXPECT_EQ(values_on_gpu(recipe, q, Kernel::compiled), bits_of(q.values()));
+}
+
 std::string kernel_test_name(const testing::TestParamInfo<std::tuple<std::size_t, Dtype>>& instance) {
   const auto [id, dtype] = instance.param;
   return test_name(kKernelRecipes[id].name) + "_" + std::to_string(id) + "_" + std::string(row(dtype).name);
@@ -146,14 +182,6 @@ INSTANTIATE_TEST_SUITE_P(Each, CompiledKernel,
                          testing::Combine(testing::Range<std::size_t>(0, kKernelRecipes.size()),
                                           testing::ValuesIn(kDtypes)),
                          kernel_test_name);
-
-std::vector<float> small_input(uint64_t count) {
-  std::vector<float> x = special_blocks();
-  const std::vector<float> more = uneven_normals(count), wild = any_bits(count);
-  for (uint64_t i = 0; x.size() < count; ++i) x.push_back(i / 64 % 4 == 3 ? wild[i] : more[i]);
-  x.resize(count);
-  return x;
-}
 
 class BothKernel : public GpuQuantize,
                    public testing::WithParamInterface<std::tuple<std::size_t, Dtype, ColumnLayout>> {};
@@ -221,6 +249,7 @@ TEST_P(ByDefinition, TakesEveryTail) {
     const Quantized expected = quantized(recipe, tensor, shape, input.x, random);
     ASSERT_EQ(got.codes, expected.codes) << cols << " columns";
     ASSERT_EQ(got.scales, expected.scales) << cols << " columns";
+    ASSERT_EQ(values_on_gpu(recipe, expected, Kernel::definition), bits_of(expected.values())) << cols << " columns";
     ++shapes;
   }
   EXPECT_GE(shapes, 1u);
