@@ -62,7 +62,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 UsageError malformed(std::string_view option, std::string_view expected, std::string_view got) {
-  return UsageError(fmt::format("{}: expected {}, got '{}'", option, expected, got));
+  return UsageError(fmt::format("{}: expected {}, got '{}'", option, expected, shortened(got)));
 }
 
 template <class Number>
@@ -113,7 +113,7 @@ Words positional_words(const Words& remaining, const std::vector<Option>& rows) 
       only_positionals = true;
     } else {
       const std::string name = word.substr(0, word.find('='));
-      throw UsageError(fmt::format("unknown option {}{}", name, did_you_mean(name, names)));
+      throw UsageError(fmt::format("unknown option {}{}", shortened(name), did_you_mean(name, names)));
     }
   }
   return positionals;
@@ -152,7 +152,7 @@ Arguments::Positionals distribute(const std::vector<Positional>& positionals, co
     values[std::string(positional.name)] = Words(next, next + ptrdiff_t(taken));
     next += ptrdiff_t(taken);
   }
-  if (next != words.end()) throw UsageError(fmt::format("unexpected argument '{}'", *next));
+  if (next != words.end()) throw UsageError(fmt::format("unexpected argument '{}'", shortened(*next)));
   return values;
 }
 
@@ -244,7 +244,7 @@ const Verb& find_verb(const Program& program, const std::string& name) {
     names.emplace_back(verb.name);
   }
   const std::string_view kind = name.starts_with('-') ? "option" : "verb";
-  throw UsageError(fmt::format("unknown {} '{}'{}", kind, name, did_you_mean(name, names)));
+  throw UsageError(fmt::format("unknown {} '{}'{}", kind, shortened(name), did_you_mean(name, names)));
 }
 
 ExitCode run_verb(const Program& program, const Verb& verb, const Words& words, std::ostream& out) {
@@ -304,8 +304,8 @@ std::string Arguments::string(std::string_view option) const {
 std::string Arguments::choice(std::string_view option, const std::vector<std::string>& words) const {
   std::string word = string(option);
   if (std::find(words.begin(), words.end(), word) != words.end()) return word;
-  throw UsageError(
-      fmt::format("{}: unknown '{}'{}; known: {}", option, word, did_you_mean(word, words), fmt::join(words, ", ")));
+  throw UsageError(fmt::format("{}: unknown '{}'{}; known: {}", option, shortened(word), did_you_mean(word, words),
+                               fmt::join(words, ", ")));
 }
 
 std::vector<std::string> Arguments::list(std::string_view option) const {
@@ -363,6 +363,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   size_t best_distance = near + 1;
   for (const std::string& candidate : candidates) {
     const bool begins = word.size() >= 2 && candidate.starts_with(word);
+    if (!begins && std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) > near) continue;
     const size_t distance = begins ? std::min(near, edit_distance(word, candidate)) : edit_distance(word, candidate);
     if (distance < best_distance) {
       best = &candidate;

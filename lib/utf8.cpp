@@ -50,4 +50,13 @@ std::string printable(std::string_view text, std::string_view keep) {
   return shown;
 }
 
+std::string shortened(std::string_view text) {
+  constexpr size_t kMost = 80;
+  if (text.size() <= kMost) return std::string(text);
+  const auto continues = [&](size_t at) { return (uint8_t(text[at]) & 0b11'000000) == 0b10'000000; };
+  size_t end = kMost - 3;
+  while (end > 0 && continues(end)) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 }  // namespace halfulp

@@ -16,4 +16,7 @@ std::optional<size_t> first_invalid_utf8(std::string_view text);
 // terminal.
 std::string printable(std::string_view text, std::string_view keep = "");
 
+// The text, or where it is long its beginning and "...": for messages.
+std::string shortened(std::string_view text);
+
 }  // namespace halfulp

@@ -5,6 +5,7 @@
 
 #include "emulation/blocks/recipe_fields.h"
 #include "lib/error.h"
+#include "lib/utf8.h"
 #include "tools/catalogs.h"
 #include "tools/options.h"
 #include "tools/recipe_diff.h"
@@ -66,6 +67,21 @@ std::string to_text(const Description& description, const Arguments& arguments) 
   return text;
 }
 
+// A function of formulas that has a format's name: who asks for that name wants the format.
+bool is_aside(const Catalog& catalog, const std::vector<Catalog>& found) {
+  return catalog.name == formula_catalog().name && found.front().name == format_catalog().name;
+}
+
+std::string aside(const Description& function) {
+  std::string form, meaning;
+  for (const Fact& fact : function.facts) {
+    if (fact.key == "form") form = fact.text;
+    if (fact.key == "meaning") meaning = fact.text;
+  }
+  return fmt::format("Formulas of recipes have a function of this name: {}, {} ('halfulp formats formula')\n", form,
+                     meaning);
+}
+
 // Every row of that name: bf16 is a format and a recipe.
 std::string describe(std::string_view name, const std::vector<Catalog>& found, const Arguments& arguments) {
   Json body = {{"found", Json::array()}};
@@ -74,7 +90,8 @@ std::string describe(std::string_view name, const std::vector<Catalog>& found, c
     const Description description = catalog.describe(name);
     body["found"].push_back(to_json(catalog, description));
     text += text.empty() ? "" : "\n";
-    text += to_text(description, arguments);
+    const bool brief = output_mode_of(arguments) == OutputMode::text && is_aside(catalog, found);
+    text += brief ? aside(description) : to_text(description, arguments);
   }
   return output_mode_of(arguments) == OutputMode::json ? dump_result("formats", body) : text;
 }

@@ -13,6 +13,7 @@
 #include "emulation/blocks/recipes.h"
 #include "lib/error.h"
 #include "lib/mapped_file.h"
+#include "lib/utf8.h"
 #include "tools/options.h"
 
 namespace halfulp {

@@ -8,6 +8,7 @@
 #include "formats/catalog.h"
 #include "lib/error.h"
 #include "lib/parse_number.h"
+#include "lib/utf8.h"
 #include "tools/number_text.h"
 
 namespace halfulp {
@@ -87,10 +88,10 @@ uint64_t bits_of(const std::string& text, SourceType type) {
     throw UsageError(
         fmt::format("'{}' is no number within the range of float64; expected such as 3.2, -1e-5, 0x1.8p1, "
                     "inf, nan or bits:0x40400000",
-                    text));
+                    shortened(text)));
   }
   if (is_hexadecimal(text) && significant_bits(text) > 53)
-    throw UsageError(fmt::format("'{}' has more than 53 significant bits; no source type has", text));
+    throw UsageError(fmt::format("'{}' has more than 53 significant bits; no source type has", shortened(text)));
   if (type == SourceType::f64) return bit_cast<uint64_t>(*nearest);
   return encode(format_of(type), kReading, is_hexadecimal(text) ? *nearest : round_to_odd(text, *nearest));
 }
@@ -98,8 +99,8 @@ uint64_t bits_of(const std::string& text, SourceType type) {
 uint64_t raw_bits(const std::string& text, SourceType type) {
   const std::optional<uint64_t> bits = parse_unsigned(text);
   if (bits && *bits <= low_mask(row(type).bits)) return *bits;
-  throw UsageError(fmt::format("bits:{}: expected the {} bits of a {}, such as bits:{}", text, row(type).bits,
-                               row(type).spoken, hex_bits(0x40, row(type).bits)));
+  throw UsageError(fmt::format("bits:{}: expected the {} bits of a {}, such as bits:{}", shortened(text),
+                               row(type).bits, row(type).spoken, hex_bits(0x40, row(type).bits)));
 }
 
 double value_of(SourceType type, uint64_t bits) {

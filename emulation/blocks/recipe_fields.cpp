@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "lib/cli.h"
+#include "lib/utf8.h"
 
 namespace halfulp {
 namespace {
@@ -275,15 +276,6 @@ std::string unfit_correction(const Recipe& r) {
 }
 
 }  // namespace
-
-std::string shortened(std::string_view text) {
-  constexpr std::size_t kMost = 80;
-  if (text.size() <= kMost) return std::string(text);
-  const auto continues = [&](std::size_t at) { return (uint8_t(text[at]) & 0xc0) == 0x80; };  // a UTF-8 character
-  std::size_t end = kMost - 3;
-  while (end > 0 && continues(end)) --end;
-  return std::string(text.substr(0, end)) + "...";
-}
 
 std::string_view kept(std::string_view text) {
   static std::mutex mutex;

@@ -38,9 +38,6 @@ void set_field(Recipe& recipe, std::string_view name, std::string_view text);
 // not known yet.
 std::string contradiction(const Recipe& recipe);
 
-// The text, or where it is long its beginning and "...": for messages.
-std::string shortened(std::string_view text);
-
 // A copy of `text` that lives as long as the program.
 std::string_view kept(std::string_view text);
 

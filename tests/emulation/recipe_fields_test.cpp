@@ -109,17 +109,6 @@ TEST(RecipeFields, KeepTheirText) {
   EXPECT_EQ(recipe.unrounded.text(), "a / 6 * S_enc");
 }
 
-TEST(Shortened, CutsLongTextsBetweenCharacters) {
-  EXPECT_EQ(shortened("a / 6"), "a / 6");
-  std::string accents;
-  for (int i = 0; i < 100; ++i) accents += "\xc3\xa9";
-  for (const std::string& text : {accents, "x" + accents}) {
-    const std::string cut = shortened(text);
-    EXPECT_LE(cut.size(), 80u);
-    EXPECT_TRUE(cut.ends_with("\xc3\xa9...")) << cut;
-  }
-}
-
 TEST(Kept, IsOneCopyOfATextThatOutlivesIt) {
   std::string text = "some text of a test";
   const std::string_view copy = kept(text);

@@ -41,5 +41,16 @@ TEST(Printable, EscapesControlCharactersOnly) {
   EXPECT_EQ(printable("two\nlines\r", "\n"), "two\nlines\\x0d");
 }
 
+TEST(Shortened, CutsLongTextsBetweenCharacters) {
+  EXPECT_EQ(shortened("a / 6"), "a / 6");
+  std::string accents;
+  for (int i = 0; i < 100; ++i) accents += "\xc3\xa9";
+  for (const std::string& text : {accents, "x" + accents}) {
+    const std::string cut = shortened(text);
+    EXPECT_LE(cut.size(), 80u);
+    EXPECT_TRUE(cut.ends_with("\xc3\xa9...")) << cut;
+  }
+}
+
 }  // namespace
 }  // namespace halfulp

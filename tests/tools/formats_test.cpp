@@ -211,6 +211,14 @@ TEST(Formats, RepeatsNoMoreThanTheBeginningOfALongName) {
   EXPECT_LT(run.err.size(), 400u);
 }
 
+// e4m3 is a format, and a function of formulas; d is a field of recipes and a symbol of formulas.
+TEST(Formats, PointsToAFunctionThatHasAFormatsName) {
+  const std::string e4m3 = text({"e4m3"});
+  EXPECT_NE(e4m3.find("e4m3(p)"), std::string::npos);
+  EXPECT_EQ(e4m3.find("Formulas of recipes that have it"), std::string::npos);
+  EXPECT_NE(text({"d"}).find("d, a symbol of formulas"), std::string::npos);
+}
+
 // Two recipes by what --diff says of them.
 Json difference(const std::string& first, const std::string& second) { return json({first, "--diff", second}); }
 
