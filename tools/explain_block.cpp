@@ -5,6 +5,7 @@
 
 #include "emulation/blocks/block.h"
 #include "emulation/blocks/block_sums.h"
+#include "emulation/blocks/elementwise.h"
 #include "emulation/blocks/quantize.h"
 #include "emulation/simd/scalar.h"
 #include "tools/number_text.h"
@@ -99,13 +100,13 @@ void walk_scale(Walk& walk, std::span<const float> x, const Randomness& random) 
 }
 
 // v of the group that begins with the block.
-float correction_of(const Walk& walk, std::span<const float> x, const Coded& group) {
+float correction_of(const Walk& walk, std::span<const float> x, const Coded& group, const Randomness& random) {
   const Recipe& r = walk.recipe;
+  const Elementwise e = elementwise(r, walk.tensor, shape_of(r, x.size()), x.data(), random);
   const std::size_t width = std::size_t(r.block.cols);
   std::vector<float> y, c;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const BlockStatistics block = block_statistics(r, &x[i / width * width], 1, width, width);
-    y.push_back(scaled_element(r, walk.tensor, block_scale(r, walk.tensor, block, r.unrounded).factor, x[i]));
+    y.push_back(scaled_element(r, walk.tensor, scale_of_block(e, i / width).factor, x[i]));
     c.push_back(decode(r.element.format(), group.code(r.element.entry(), i)));
   }
   return correction_factor(y.data(), c.data(), x.size());
@@ -131,7 +132,7 @@ Walk walk_block(const Recipe& r, std::span<const float> x, std::optional<float> 
     walk_scale(walk, shown, random);
     walk.stored = decode(r.scale.format(), group.scale_code(r.scale.entry()));
   }
-  if (has_correction(r)) walk.correction = correction_of(walk, x, group);
+  if (has_correction(r)) walk.correction = correction_of(walk, x, group, random);
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const uint32_t code = group.code(r.element.entry(), i);
     walk.elements.push_back({.x = x[i],

@@ -221,6 +221,7 @@ class Part {
   void choose(std::span<std::byte> codes) {
     const std::vector<float> loss = losses(codes);
     const std::vector<std::byte> first_codes(codes.begin(), codes.end()), first_scales = scale_codes_;
+    const std::vector<float> first_scale = scale_, first_factor = factor_;
     form_scales(r_.choice.alternative);
     encode_blocks(codes);
     const std::vector<float> other = losses(codes);
@@ -228,6 +229,8 @@ class Part {
     for (std::size_t block = 0; block < loss.size(); ++block) {
       if (other[block] < loss[block]) continue;
       std::copy_n(&first_scales[block * scale_size], scale_size, &scale_codes_[block * scale_size]);
+      scale_[block] = first_scale[block];
+      factor_[block] = first_factor[block];
       restore_block(block, first_codes, codes);
     }
   }

@@ -414,6 +414,7 @@ const std::vector<Composed> kComposed{
     {&recipe_named("nvfp4/te-4over6-mae"), {{"d2", "squares / 16"}}},
     {&recipe_named("nvfp4/te-4over6-mae"), {{"rounding", "stochastic"}}},
     {&recipe_named("nvfp4/te-4over6-mae"), {{"scale", "f32"}}},
+    {&recipe_named("nvfp4/te-4over6-mae"), {{"correction-group", "32"}, {"s2", "s * v"}}},
     {&recipe_named("nvfp4/ms-eden"), {{"correction-group", "16"}}},
     {&recipe_named("nvfp4/ms-eden"), {{"correction-group", "512"}}},
     {&recipe_named("nvfp4/ms-eden"), {{"s2-rounding", "nearest-even"}}},

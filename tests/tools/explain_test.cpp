@@ -273,6 +273,18 @@ TEST(Explain, TellsTheCorrectionOfAScale) {
   EXPECT_NEAR(corrected, s * v, s / 8) << "within a step of E4M3";
 }
 
+// The first block takes its first scale, the second its other one; all elements are multiples of what they take.
+TEST(Explain, CorrectsWithTheScalesThatAreTaken) {
+  std::vector<std::string> words{"-r", "nvfp4/te-4over6-mae+correction-group=32+s2=s * v", "--amax", "2688", "6"};
+  words.insert(words.end(), 15, "2");
+  words.insert(words.end(), {"6", "4.5"});
+  words.insert(words.end(), 14, "3");
+  const Json walk = json(words);
+  EXPECT_EQ(walk.at("candidates").at(0).at("taken"), true);
+  EXPECT_EQ(walk.at("steps").at(8).at("step"), "v");
+  EXPECT_EQ(walk.at("steps").at(8).at("value"), 1);
+}
+
 TEST(Explain, TakesABlockOfATensor) {
   TemporaryDirectory folder;
   std::vector<float> values(32, 1);
@@ -296,6 +308,16 @@ TEST(Explain, RefusesAnAmaxWhereNoTensorScaleIs) {
 TEST(Explain, RefusesAnOptionOfTheOtherKind) {
   expect_failure(run_halfulp({"explain", "1", "-f", "e2m1", "--amax", "3"}), {"--amax", "--recipe"});
   expect_failure(run_halfulp({"explain", "1", "-r", "bf16", "--random-bits", "3"}), {"--random-bits", "--format"});
+}
+
+// A message repeats the beginning of what it is about.
+TEST(Explain, RepeatsNoMoreThanTheBeginningOfALongNumber) {
+  for (const std::string& number : {"1e" + std::string(100000, '9'), "bits:" + std::string(100000, '1'),
+                                    "0x" + std::string(100000, 'f'), "0x1." + std::string(100000, 'f')}) {
+    const ProgramRun run = run_halfulp({"explain", number, "-f", "e2m1"});
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_LT(run.err.size(), 400u);
+  }
 }
 
 TEST(Explain, NeedsAFormatOrARecipe) { expect_failure(run_halfulp({"explain", "1"}), {"--format", "--recipe"}); }
