@@ -190,7 +190,8 @@ class QuantizedFile {
   }
 
   const Recipe& recipe(const std::string& name) const {
-    if (metadata_.contains(kDefinitionKey)) return recipe_of_toml(value(kDefinitionKey), path_);
+    if (metadata_.contains(kDefinitionKey))
+      return recipe_of_toml(value(kDefinitionKey), fmt::format("{}: {}", path_, kDefinitionKey));
     const int id = find_recipe(value(kRecipeKey));
     if (id < 0)
       fail(name, fmt::format("was quantized with recipe '{}', which this version does not know", value(kRecipeKey)));

@@ -91,9 +91,10 @@ struct Block {
 
 // How the tensor is read, --pad included; throws where the recipe cannot take it.
 Reading reading_of_blocks(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
-  const Padding padding = arguments.flag("--pad") ? Padding::zeros : Padding::none;
-  const Reading reading{.layout = tensor_layout(recipe, tensor.shape, -1, padding), .rotation = {}};
-  std::string reason = refusal(recipe, tensor, reading);
+  const Reading plain{.layout = tensor_layout(recipe, tensor.shape, -1, Padding::none), .rotation = {}};
+  const Reading padded{.layout = tensor_layout(recipe, tensor.shape, -1, Padding::zeros), .rotation = {}};
+  const Reading& reading = arguments.flag("--pad") ? padded : plain;
+  std::string reason = refusal(recipe, tensor, reading, padded);
   if (reason.empty() && element_kind(tensor.dtype) != ElementKind::narrow_float)
     reason = fmt::format("{} elements: a recipe is explained for floats of up to 32 bits", row(tensor.dtype).name);
   if (!reason.empty()) throw InputError(where(tensor), reason);

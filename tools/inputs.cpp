@@ -10,7 +10,9 @@
 #include "emulation/panels.h"
 #include "lib/error.h"
 #include "lib/glob.h"
+#include "lib/parse_number.h"
 #include "lib/philox.h"
+#include "lib/utf8.h"
 #include "tools/source_number.h"
 
 namespace halfulp {
@@ -65,7 +67,7 @@ float given_amax(const Arguments& arguments) {
   if (!(amax.value >= 0)) throw UsageError("--amax: a largest magnitude is 0 or more");
   const double written = arguments.number("--amax");
   if (std::isinf(amax.value) != std::isinf(written) || (amax.value == 0) != (written == 0))
-    throw UsageError("--amax: " + amax.text + " is beyond the range of FP32");
+    throw UsageError("--amax: " + shortened(amax.text) + " is beyond the range of FP32");
   return float(amax.value);
 }
 
@@ -119,7 +121,8 @@ Rotation rotation_of(const Arguments& arguments) {
     if (arguments.has("--signs")) throw UsageError("--signs are those of --hadamard");
     return std::nullopt;
   }
-  Hadamard h{.size = int(arguments.integer("--hadamard", 2, kMaxHadamardSize))};
+  const std::string size = arguments.choice("--hadamard", {"2", "4", "8", "16", "32", "64", "128"});
+  Hadamard h{.size = int(parse_integer(size).value())};
   h.signs = h.size == kTeHadamardSize ? HadamardSigns::te : HadamardSigns::none;
   if (arguments.has("--signs")) {
     std::vector<std::string> names;
@@ -140,8 +143,11 @@ Rotation rotation_of(const Arguments& arguments) {
   return h;
 }
 
-Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
-  const Padding padding = arguments.flag("--pad") ? Padding::zeros : Padding::none;
+namespace {
+
+Padding padding_of(const Arguments& arguments) { return arguments.flag("--pad") ? Padding::zeros : Padding::none; }
+
+Reading reading_with(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, Padding padding) {
   // A verb without --transpose stores no codes: blocks may lie as suits them, even across half bytes.
   const bool transposed = arguments.lists("--transpose") ? arguments.flag("--transpose") : has_scale(recipe);
   const CodeOrder order = transposed ? CodeOrder::axis_last : CodeOrder::as_tensor;
@@ -150,12 +156,22 @@ Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tenso
   return {.layout = tensor_layout(recipe, tensor.shape, axis, padding, order, rotation), .rotation = rotation};
 }
 
+}  // namespace
+
+Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
+  return reading_with(arguments, recipe, tensor, padding_of(arguments));
+}
+
 std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor) {
   if (std::string reason = refusal(recipe, tensor.dtype); !reason.empty()) return reason;
   if (std::string reason = axis_refusal(arguments, tensor); !reason.empty()) return reason;
-  std::string reason = refusal(recipe, tensor, reading_of(arguments, recipe, tensor));
-  if (reason.find("not a multiple") != std::string::npos && !arguments.flag("--pad")) reason += " (--pad adds zeros)";
-  return reason;
+  return refusal(recipe, tensor, reading_of(arguments, recipe, tensor),
+                 reading_with(arguments, recipe, tensor, Padding::zeros));
+}
+
+std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading, const Reading& padded) {
+  const std::string reason = refusal(recipe, tensor, reading);
+  return reason.empty() || !refusal(recipe, tensor, padded).empty() ? reason : reason + " (--pad adds zeros)";
 }
 
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading) {

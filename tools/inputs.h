@@ -40,6 +40,8 @@ Reading reading_of(const Arguments& arguments, const Recipe& recipe, const Tenso
 // Why the recipe cannot take a tensor of this shape so, or this tensor; empty where it can.
 std::string refusal(const Recipe& recipe, const std::vector<uint64_t>& shape, const Reading& reading);
 std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading);
+// The same, pointing to --pad where the tensor would be taken as it is read with it.
+std::string refusal(const Recipe& recipe, const Tensor& tensor, const Reading& reading, const Reading& padded);
 std::string refusal(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor);
 
 // The tensor's largest magnitude as the recipe takes it: --amax, else read from the tensor.

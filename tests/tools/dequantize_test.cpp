@@ -119,6 +119,12 @@ TEST(DequantizeVerb, AnUnknownRecipeIsNamed) {
   expect_says(refused(file), "'nvfp4/nobody'");
 }
 
+TEST(DequantizeVerb, AFaultOfAStatedRecipeIsNamedWithItsPlace) {
+  QuantizedW file;
+  file.metadata["recipe_definition"] = "name = \"mine\"\nblok = \"1x16\"\n";
+  expect_says(refused(file), "q.safetensors: recipe_definition: line 2: a recipe has no field 'blok'");
+}
+
 TEST(DequantizeVerb, AShapeThatIsNotWholeBlocksIsRefused) {
   QuantizedW file;
   file.metadata["w.shape"] = "[2,8]";

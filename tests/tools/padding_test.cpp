@@ -131,6 +131,23 @@ TEST(ErrorPadding, IsSuggestedWhereATensorIsSkipped) {
   EXPECT_NE(run.err.find("(--pad adds zeros)"), std::string::npos) << run.err;
 }
 
+// Zeros make no tile of a vector.
+TEST(ErrorPadding, IsNotSuggestedWhereItDoesNotHelp) {
+  const TemporaryDirectory folder;
+  write_file(folder / "w.npy", npy_of(uneven_values({32})));
+  const ProgramRun run = run_halfulp({"error", folder / "w.npy", "-r", "nvfp4/te-2d,bf16"});
+  EXPECT_NE(run.err.find("1 rows are not a multiple of 16"), std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find("--pad"), std::string::npos) << run.err;
+}
+
+TEST(ExplainPad, IsSuggestedForATensor) {
+  const TemporaryDirectory folder;
+  write_file(folder / "w.npy", npy_of(uneven_values({3, 5})));
+  const ProgramRun run = run_halfulp({"explain", folder / "w.npy", "-r", "nvfp4/te", "--block", "0"});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_NE(run.err.find("(--pad adds zeros)"), std::string::npos) << run.err;
+}
+
 TEST(ExplainPad, FillsValuesUpWithZeros) {
   Words all{"explain", "-r", "nvfp4/te", "3", "-2.5", "0.1"};
   const Words some = joined(all, {"--pad", "--json"});
