@@ -23,8 +23,8 @@ constexpr Option kOptions[] = {
      .help = "a number format; 'halfulp formats formats' lists them", .group = "What"},
     {.names = "--pad", .help = "add zeros to a tensor that is not whole blocks", .group = "What"},
     {.names = "--transpose",
-     .help = "store the codes with --axis as the last dimension, as Transformer Engine stores NVFP4's columnwise copy",
-     .group = "What"},
+     .help = "store the codes with --axis as the last dimension, as Transformer Engine stores columnwise copies of "
+             "NVFP4 and FP8; for any recipe, also one without blocks (fp8/te, bf16)", .group = "What"},
     {.names = "--hadamard", .value_name = "N",
      .help = "rotate groups of N elements along --axis first, rounding to BF16; N is 2, 4, 8, 16, 32, 64 or 128",
      .group = "What"},
