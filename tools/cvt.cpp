@@ -16,6 +16,7 @@
 #include "lib/threads.h"
 #include "tools/facts.h"
 #include "tools/inputs.h"
+#include "tools/instruction_name.h"
 #include "tools/number_text.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
@@ -38,34 +39,6 @@ Where the elements do not fill the last register, its missing operands are +0; o
 A .rs instruction takes one 32-bit word per destination register: from --random, in order, or from --seed, as words
 0, 1, 2, ... of the Philox4x32-10 stream that the instruction's name hashes to.
 Without -o up to 64 elements are printed.)";
-
-// The words between the dots, in alphabetical order.
-std::vector<std::string_view> sorted_words(std::string_view name) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; at <= name.size();) {
-    const std::size_t end = std::min(name.find('.', at), name.size());
-    words.push_back(name.substr(at, end - at));
-    at = end + 1;
-  }
-  std::ranges::sort(words);
-  return words;
-}
-
-std::string suggestion(std::string_view name) {
-  std::vector<std::string> names;
-  for (const PtxCvtRow& row : kPtxCvts) {
-    if (sorted_words(row.name) == sorted_words(name)) return fmt::format("; PTX spells it '{}'", row.name);
-    names.emplace_back(row.name);
-  }
-  return did_you_mean(name, names);
-}
-
-const PtxCvtRow& instruction_named(std::string_view name) {
-  const int id = find_ptx_cvt(name);
-  if (id >= 0) return kPtxCvts[std::size_t(id)];
-  throw UsageError(fmt::format("no conversion is called '{}'{} ('halfulp formats instructions' lists them all)", name,
-                               suggestion(name)));
-}
 
 // The dtypes whose elements are codes of the format.
 std::vector<Dtype> dtypes_of(const FormatEntry& format) {
@@ -136,7 +109,7 @@ RandomWords random_words_of(const Arguments& arguments, std::string_view name, c
 }
 
 Job job_of(const Arguments& arguments) {
-  const PtxCvtRow& row = instruction_named(arguments.positional("INSTRUCTION"));
+  const PtxCvtRow& row = kPtxCvts[std::size_t(instruction_named(arguments.positional("INSTRUCTION")))];
   Job job{.op = ptx_cvt(row),
           .input = open_input(arguments, arguments.positional("IN")),
           .random = {},

@@ -4,6 +4,7 @@
 
 #include "formats/catalog.h"
 #include "lib/threads.h"
+#include "tools/backends.h"
 
 namespace halfulp {
 namespace {
@@ -50,6 +51,12 @@ constexpr Option kOptions[] = {
      .group = "What"},
     {.names = "--seed", .value_name = "N",
      .help = "seed of random numbers; the same seed gives the same result", .group = "What"},
+    {.names = "--instruction,-i", .value_name = "NAME[,NAME]",
+     .help = "only these PTX conversions; 'halfulp formats instructions' lists them", .group = "What"},
+    {.names = "--quick", .help = "every 16th chunk of inputs only", .group = "What"},
+    {.names = "--sample", .value_name = "N",
+     .help = "chunks of each sweep that are compared, spread over it", .group = "What", .default_value = "4"},
+    {.names = "--full", .help = "compare every chunk that was recorded", .group = "What"},
     {.names = "--block", .value_name = "N",
      .help = "number of the block in the tensor, in the order of its elements, from 0", .group = "What"},
     {.names = "--include", .value_name = "GLOB",
@@ -61,6 +68,7 @@ constexpr Option kOptions[] = {
     // Where it goes.
     {.names = "--output,-o", .value_name = "FILE",
      .help = "output file, written whole or not at all", .group = "Output"},
+    {.names = "--force", .help = "record again what the file has already", .group = "Output"},
     {.names = "--packed", .help = "write the instruction's destination registers instead of a code per element",
      .group = "Output"},
     {.names = "--json", .help = "print the result as JSON", .group = "Output"},
@@ -74,7 +82,7 @@ constexpr Option kOptions[] = {
     {.names = "--threads,-j", .value_name = "N",
      .help = "threads; the result is the same for any number", .group = "Running"},
     {.names = "--device", .value_name = "DEVICE",
-     .help = "cpu", .group = "Running", .default_value = "cpu"},
+     .help = "cpu or cuda:N, the GPU of that number", .group = "Running", .default_value = "cpu"},
     {.names = "--progress", .value_name = "WHEN",
      .help = "auto, plain or none", .group = "Running", .default_value = "auto"},
 };
@@ -103,12 +111,9 @@ OutputMode output_mode_of(const Arguments& arguments) {
 }
 
 void check_device(const Arguments& arguments) {
-  const std::string device = arguments.string("--device");
-  if (device == "cpu") return;
-  if (device.starts_with("cuda")) {
-    throw EnvironmentError("--device " + device + ": this build of halfulp has no CUDA backend; use --device cpu");
-  }
-  throw UsageError("--device: '" + device + "' is not a device; expected cpu");
+  if (chosen_device(arguments, "cpu").backend == nullptr) return;
+  throw EnvironmentError("--device " + arguments.string("--device") + ": this verb computes on the CPU only; use " +
+                         "--device cpu");
 }
 
 int format_of(std::string_view name) {

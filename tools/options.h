@@ -23,7 +23,7 @@ enum class OutputMode { text, json, csv };
 // --json and --csv, which exclude each other.
 OutputMode output_mode_of(const Arguments& arguments);
 
-// --device: throws EnvironmentError unless this build has that device.
+// Of a verb that computes on the CPU only: throws unless --device is that.
 void check_device(const Arguments& arguments);
 
 // --format as a catalog position. An unknown name is a UsageError with a suggestion.

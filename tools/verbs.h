@@ -11,5 +11,8 @@ Verb cvt_verb();
 Verb quantize_verb();
 Verb dequantize_verb();
 Verb error_verb();
+Verb record_verb();
+Verb replay_verb();
+Verb doctor_verb();
 
 }  // namespace halfulp

@@ -56,7 +56,7 @@ TEST_P(ExamplesOfHelp, Run) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, ExamplesOfHelp, testing::Values("formats", "explain", "cvt"),
+INSTANTIATE_TEST_SUITE_P(Verbs, ExamplesOfHelp, testing::Values("formats", "explain", "cvt", "doctor"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -1,0 +1,121 @@
+// halfulp replay: recorded answers of GPUs against the models.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "lib/error.h"
+#include "lib/notice.h"
+#include "tools/instruction_name.h"
+#include "tools/options.h"
+#include "tools/replay_text.h"
+#include "tools/verbs.h"
+
+namespace halfulp {
+namespace {
+
+constexpr uint32_t kMostChunks = 256;
+
+constexpr std::string_view kNotes =
+    R"(A recording is what 'halfulp record' writes, or one of tests/golden/h200. No GPU is needed.
+Its answers are compared one by one, and its checksums over chunks of 2^24 inputs with those of the models: of each
+sweep the --sample chunks spread over it, and those where answers differed when they were recorded; with --full every
+chunk. The table says how much that was. A full recording takes hours of processor time, the sample minutes.
+Inputs are named by numbers, and the file says what they are: of f32 sources number 0x3f800000 is 1.0 in lane 0.
+Exit code 1 where anything differs.)";
+
+uint32_t chunks_of(const Arguments& arguments) {
+  if (!arguments.flag("--full")) return uint32_t(arguments.unsigned_integer("--sample", 1, kMostChunks));
+  if (arguments.has("--sample")) throw UsageError("--full and --sample: it is one or the other");
+  return kMostChunks;
+}
+
+// Leaves the instructions that --instruction names; all where there is none.
+void select(const Arguments& arguments, const std::string& path, Recording& recording) {
+  if (!arguments.has("--instruction")) return;
+  std::vector<int> ids;
+  for (const std::string& name : arguments.list("--instruction")) ids.push_back(instruction_named(name));
+  std::erase_if(recording.instructions, [&](const RecordedInstruction& instruction) {
+    return std::ranges::find(ids, instruction.ptx_cvt_id) == ids.end();
+  });
+  if (recording.instructions.empty())
+    throw InputError({.file = path}, "has none of the instructions that --instruction names");
+}
+
+std::vector<ReplayedFile> read_files(const Arguments& arguments) {
+  std::vector<ReplayedFile> files;
+  for (const std::string& path : arguments.positionals("RECORDING")) {
+    files.push_back({.path = path, .recording = read_recording(path), .sweeps = {}});
+    select(arguments, path, files.back().recording);
+  }
+  return files;
+}
+
+void compare(const Arguments& arguments, std::vector<ReplayedFile>& files) {
+  const ReplayOptions options{.most_chunks = chunks_of(arguments), .threads = threads_of(arguments)};
+  uint64_t inputs = 0;
+  for (const ReplayedFile& file : files) inputs += inputs_of(plan_replay(file.recording, options.most_chunks));
+  Progress progress("replay", inputs, ProgressUnit::elements, progress_of(arguments));
+  for (ReplayedFile& file : files)
+    file.sweeps = replay(file.recording, options, [&](uint64_t count) { progress.advance(count); });
+}
+
+std::string csv_of(const std::vector<ReplayedFile>& files) {
+  std::vector<Facts> all;
+  for (const ReplayedFile& file : files) {
+    for (Facts& row : instruction_rows(file)) {
+      row.insert(row.begin(), {"file", file.path});
+      all.push_back(std::move(row));
+    }
+  }
+  return to_csv(to_table(all));
+}
+
+void print(const std::vector<ReplayedFile>& files, OutputMode mode, Color color) {
+  if (mode == OutputMode::csv) {
+    std::cout << csv_of(files);
+  } else if (mode == OutputMode::json) {
+    Json list = Json::array();
+    for (const ReplayedFile& file : files) list.push_back(to_json(file));
+    std::cout << dump_result("replay", {{"files", list}});
+  } else {
+    std::string_view separator = "";
+    for (const ReplayedFile& file : files) {
+      std::cout << separator << to_text(file, color);
+      separator = "\n";
+    }
+  }
+}
+
+ExitCode run(const Arguments& arguments) {
+  const OutputMode mode = output_mode_of(arguments);
+  const Color color = color_of(arguments);
+  std::vector<ReplayedFile> files = read_files(arguments);
+  compare(arguments, files);
+  for (const ReplayedFile& file : files)
+    if (!file.recording.ignored.empty())
+      notice(fmt::format("{}: not compared: {}", file.path, fmt::join(file.recording.ignored, ", ")));
+  print(files, mode, color);
+  const bool good = std::ranges::all_of(files, [](const ReplayedFile& file) { return file.agrees(); });
+  return good ? ExitCode::good : ExitCode::check_failed;
+}
+
+}  // namespace
+
+Verb replay_verb() {
+  return {
+      .name = "replay",
+      .summary = "compares recorded answers of GPUs with the models",
+      .examples = {{"halfulp replay tests/golden/h200/cvt_all.json -i cvt.rn.bf16.f32,cvt.rn.satfinite.e4m3x2.f32",
+                    "two instructions of an H200, a sample of their inputs"},
+                   {"halfulp replay b200.json", "what `halfulp record` wrote"},
+                   {"halfulp replay b200.json --full --threads 32", "every input, for some minutes"}},
+      .positionals = {{.name = "RECORDING", .help = "FILE.json", .count = Positional::Count::at_least_one}},
+      .options = {"--instruction", "--sample", "--full", "--json", "--csv", "--color", "--threads", "--progress"},
+      .run = run,
+      .notes = kNotes,
+  };
+}
+
+}  // namespace halfulp
