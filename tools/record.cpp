@@ -59,7 +59,7 @@ std::vector<int> instructions_of(const Arguments& arguments, const DeviceInfo& d
         "{}: the code for {} has no such instruction; what is emulated there is not recorded", name, device.target));
   }
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
