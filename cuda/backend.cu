@@ -8,6 +8,7 @@
 #include "cuda/arch/form.h"
 #include "cuda/check.h"
 #include "cuda/cvt_check.h"
+#include "cuda/host_arrays.h"
 #include "cuda/targets.h"
 
 namespace halfulp {
@@ -86,6 +87,8 @@ const Backend kCudaBackend{
     .open = open_gpu,
     .sweep_cvt = sweep_on_gpu,
     .convert = convert_on_gpu,
+    .recipes = {.quantize = quantize_host_arrays, .dequantize = dequantize_host_arrays},
+    .recipe_form = recipe_form_on_gpu,
 };
 
 }  // namespace halfulp

@@ -31,6 +31,9 @@ __device__ uint32_t load_any(int bits, const std::byte* codes, uint64_t i) {
   }
 }
 
+// A GPU's arithmetic makes every NaN 0x7fff'ffff, a CPU's keeps an operand's; here it is the one that decode() gives.
+__device__ float with_one_nan(float y) { return y == y ? y : detail::quiet_nan(); }
+
 // Compiled kernels.
 
 template <int recipe, int words>
@@ -56,7 +59,7 @@ __device__ float value_in_block(const TensorScale& tensor, float scale, uint32_t
     Values values = values_of(tensor);
     values[Symbol::c] = decode(format, code);
     values[Symbol::s] = scale;
-    return gpu::evaluate_row<recipe, gpu::Field::value>(values);
+    return with_one_nan(gpu::evaluate_row<recipe, gpu::Field::value>(values));
   }
 }
 
@@ -120,7 +123,7 @@ __global__ void define_values(const Recipe* recipe, TensorScale tensor, uint64_t
     scale = decode(recipe->scale.format(), load_any(recipe->scale.storage_bits(), job.scales, block));
   }
   const uint32_t code = load_any(recipe->element.storage_bits(), job.codes, i) >> shift;
-  job.y[i] = decode_element(*recipe, tensor, scale, code);
+  job.y[i] = with_one_nan(decode_element(*recipe, tensor, scale, code));
 }
 
 void run_by_definition(const Recipe& recipe, const GpuDequantizeJob& job) {

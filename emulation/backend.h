@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulation/blocks/quantize.h"
 #include "formats/cvt_inputs.h"
 
 namespace halfulp {
@@ -37,6 +38,15 @@ struct CvtRange {
   uint32_t count;
 };
 
+// Recipes over arrays of the host: functions of the same meaning and the same bits as those of blocks/quantize.h.
+struct RecipeFunctions {
+  void (*quantize)(const Recipe&, const TensorScale&, const Matrix&, std::span<const float> x, const Randomness&,
+                   std::span<std::byte> codes, std::span<std::byte> scales);
+  void (*dequantize)(const Recipe&, const TensorScale&, const Matrix&, std::span<const std::byte> codes,
+                     std::span<const std::byte> scales, std::span<float> y);
+};
+inline constexpr RecipeFunctions kCpuRecipes{.quantize = quantize<float>, .dequantize = dequantize};
+
 // Each function throws EnvironmentError where the device fails.
 struct Backend {
   std::string_view name;     // of --device, before the colon
@@ -51,6 +61,10 @@ struct Backend {
   std::vector<CvtChunk> (*sweep_cvt)(int ptx_cvt_id, CvtInputs inputs, std::span<const uint32_t> chunks);
   // Its answers, in the low answer_bits().
   std::vector<uint32_t> (*convert)(int ptx_cvt_id, CvtInputs inputs, CvtRange range);
+
+  RecipeFunctions recipes = kCpuRecipes;
+  // What computes a recipe there, in words; null where that is the CPU's code.
+  std::string (*recipe_form)(const Recipe& recipe) = nullptr;
 };
 
 }  // namespace halfulp

@@ -16,6 +16,7 @@
 #include "lib/notice.h"
 #include "lib/table.h"
 #include "lib/threshold.h"
+#include "tools/device_recipes.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/recipe_option.h"
@@ -54,8 +55,8 @@ ErrorDetail detail_of(const Arguments& arguments) {
   return arguments.flag("--detail") ? ErrorDetail::strata : ErrorDetail::summary;
 }
 
-ErrorSums sums_of(const Arguments& arguments, const Recipe& recipe, const Tensor& tensor, std::size_t number,
-                  Progress& progress) {
+ErrorSums sums_of(const Arguments& arguments, const DeviceRecipes& device, const Recipe& recipe, const Tensor& tensor,
+                  std::size_t number, Progress& progress) {
   const int threads = threads_of(arguments);
   const ErrorDetail detail = detail_of(arguments);
   const Reading reading = reading_of(arguments, recipe, tensor);
@@ -64,9 +65,11 @@ ErrorSums sums_of(const Arguments& arguments, const Recipe& recipe, const Tensor
   ErrorSums sums(recipe, detail);
   std::mutex merging;
   with_element_type(tensor.dtype, [&]<class Source>() {
+    check_source<Source>(device, tensor);
     for_each_panel<Source>(
-        recipe, tensor, reading.layout, reading.rotation, threads, [&](const Panel& panel, std::span<const Source> x) {
-          ErrorSums part(recipe, detail);
+        recipe, tensor, reading.layout, reading.rotation, device.threads,
+        [&](const Panel& panel, std::span<const Source> x) {
+          ErrorSums part(recipe, detail, device.functions);
           part.add(scale, panel.shape, x, panel_randomness(random, recipe, reading.layout.padded.shape(), panel),
                    without_padding(reading.layout, panel, reading.rotation ? uint64_t(reading.rotation->size) : 1));
           const std::lock_guard lock(merging);
@@ -111,7 +114,7 @@ Json totals_of(const std::vector<ErrorSums>& sums, const std::vector<const Recip
   return totals;
 }
 
-Json measure(const Arguments& arguments, const std::vector<Tensor>& tensors,
+Json measure(const Arguments& arguments, const DeviceRecipes& device, const std::vector<Tensor>& tensors,
              const std::vector<const Recipe*>& recipes) {
   Json body = {{"results", Json::array()}, {"skipped", Json::array()}, {"totals", Json::array()}};
   std::vector<ErrorSums> totals;
@@ -127,7 +130,7 @@ Json measure(const Arguments& arguments, const std::vector<Tensor>& tensors,
         body["skipped"].push_back(std::move(json));
         continue;
       }
-      const ErrorSums sums = sums_of(arguments, *recipes[i], tensor, number, progress);
+      const ErrorSums sums = sums_of(arguments, device, *recipes[i], tensor, number, progress);
       if (taken_by_all(arguments, recipes, tensor)) totals[i].merge(sums);
       json.update(sums.figures());
       body["results"].push_back(std::move(json));
@@ -224,7 +227,6 @@ ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
 }
 
 ExitCode run(const Arguments& arguments) {
-  check_device(arguments);
   const OutputMode mode = output_mode_of(arguments);
   const Color color = color_of(arguments);
   if (arguments.flag("--detail") && mode != OutputMode::json) throw UsageError("--detail adds to --json only");
@@ -233,7 +235,7 @@ ExitCode run(const Arguments& arguments) {
   check_seed(arguments, recipes);
   check_metrics(arguments, recipes);
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
-  const Json body = measure(arguments, tensors, recipes);
+  const Json body = measure(arguments, device_recipes(arguments, recipes), tensors, recipes);
 
   if (body.at("results").empty())
     throw InputError(where(tensors.front()), body.at("skipped").front().at("reason").get<std::string>());

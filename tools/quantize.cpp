@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <type_traits>
 
 #include "emulation/blocks/layout.h"
 #include "emulation/panels.h"
@@ -16,6 +17,7 @@
 #include "lib/json.h"
 #include "lib/notice.h"
 #include "lib/philox.h"
+#include "tools/device_recipes.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/placement.h"
@@ -48,6 +50,7 @@ formats RECIPE' says what), and are counted on stderr.)";
 // What is asked for, of every tensor.
 struct Job {
   const Arguments& arguments;
+  const DeviceRecipes& device;
   const Recipe& recipe;
   ScaleLayout scales;
   Nibbles nibbles;
@@ -192,7 +195,11 @@ void quantize_panel(Work& work, const Panel& panel, std::span<const Source> x) {
   const TensorLayout& layout = work.reading.layout;
   std::vector<std::byte> codes(code_bytes(recipe, panel.shape)), scales(scale_bytes(recipe, panel.shape));
   const Randomness random = panel_randomness(work.random, recipe, layout.padded.shape(), panel);
-  quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
+  if constexpr (std::is_same_v<Source, float>) {
+    work.job.device.functions.quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
+  } else {
+    quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
+  }
   if (work.job.nibbles.order != NibbleOrder::even_low) {
     const std::vector<std::byte> even_low = codes;
     reorder_nibbles({.order = NibbleOrder::even_low}, even_low, work.job.nibbles, codes);
@@ -226,8 +233,9 @@ uint64_t quantize_tensor(Work& work, Progress& progress) {
     work.row_major_scales.resize(scale_bytes(recipe, work.reading.layout.padded.shape()));
   std::atomic<uint64_t> nonfinite = 0;
   with_element_type(work.tensor.dtype, [&]<class Source>() {
+    check_source<Source>(work.job.device, work.tensor);
     for_each_panel<Source>(
-        recipe, work.tensor, work.reading.layout, work.reading.rotation, threads_of(work.job.arguments),
+        recipe, work.tensor, work.reading.layout, work.reading.rotation, work.job.device.threads,
         [&](const Panel& panel, std::span<const Source> x) {
           quantize_panel(work, panel, x);
           nonfinite += uint64_t(std::ranges::count_if(x, [](Source value) { return !std::isfinite(double(value)); }));
@@ -283,7 +291,6 @@ std::vector<uint64_t> quantize_all(const Job& job, const std::vector<Tensor>& te
 }
 
 ExitCode run(const Arguments& arguments) {
-  check_device(arguments);
   const std::vector<const Recipe*> recipes = recipes_of(arguments);
   if (recipes.size() != 1) throw UsageError("--recipe: quantize takes one recipe");
   check_amax(arguments, recipes);
@@ -292,7 +299,9 @@ ExitCode run(const Arguments& arguments) {
     throw UsageError("--output: quantize writes .safetensors files, not .npy");
   const Recipe& recipe = *recipes.front();
   check_formats(recipe);
+  const DeviceRecipes device = device_recipes(arguments, recipes);
   const Job job{.arguments = arguments,
+                .device = device,
                 .recipe = recipe,
                 .scales = scale_layout_of(arguments, recipe),
                 .nibbles = nibbles_of(arguments, recipe)};

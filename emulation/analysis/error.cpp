@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "formats/packing.h"
@@ -82,7 +83,8 @@ uint64_t cluster_size(const Recipe& recipe, const Matrix& shape) {
   return has_scale(recipe) ? uint64_t(recipe.block.rows) * block_cols(recipe, shape) : kElementwiseCluster;
 }
 
-ErrorSums::ErrorSums(const Recipe& recipe, ErrorDetail detail) : recipe_(&recipe), detail_(detail) {
+ErrorSums::ErrorSums(const Recipe& recipe, ErrorDetail detail, const RecipeFunctions& with)
+    : recipe_(&recipe), with_(with), detail_(detail) {
   codes_.resize(codes_of(recipe.element.format()));
   if (!has_scale(recipe)) return;
   if (recipe.scale.format().bits() <= 16) scales_.resize(codes_of(recipe.scale.format()));
@@ -94,8 +96,12 @@ void ErrorSums::add(const TensorScale& tensor, const Matrix& shape, std::span<co
                     const std::optional<Matrix>& counted) {
   std::vector<std::byte> codes(code_bytes(*recipe_, shape)), scales(scale_bytes(*recipe_, shape));
   std::vector<float> q(x.size());
-  quantize<Source>(*recipe_, tensor, shape, x, random, codes, scales);
-  dequantize(*recipe_, tensor, shape, codes, scales, q);
+  if constexpr (std::is_same_v<Source, float>) {
+    with_.quantize(*recipe_, tensor, shape, x, random, codes, scales);
+  } else {
+    quantize<Source>(*recipe_, tensor, shape, x, random, codes, scales);
+  }
+  with_.dequantize(*recipe_, tensor, shape, codes, scales, q);
   cluster_size_ = std::max(cluster_size_, cluster_size(*recipe_, shape));
   if (has_scale(*recipe_)) {
     const Matrix part = counted.value_or(shape);

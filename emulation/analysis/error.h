@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulation/analysis/cluster_moments.h"
+#include "emulation/backend.h"
 #include "emulation/blocks/quantize.h"
 #include "lib/json.h"
 
@@ -28,8 +29,8 @@ enum class ErrorDetail {
 // q is not finite are counted and left out of the sums.
 class ErrorSums {
  public:
-  // The recipe must outlive the sums.
-  ErrorSums(const Recipe& recipe, ErrorDetail detail);
+  // The recipe must outlive the sums. `with` computes it for float sources.
+  ErrorSums(const Recipe& recipe, ErrorDetail detail, const RecipeFunctions& with = kCpuRecipes);
 
   // A part of a tensor: whole blocks, or clusters, but for the tensor's end. Sources other than float are for recipes
   // without any scale. Of a recipe with blocks only the first `counted` rows and columns count, all unless told: the
@@ -76,6 +77,7 @@ class ErrorSums {
   void add_strata_figures(Json& figures) const;
 
   const Recipe* recipe_;
+  RecipeFunctions with_;
   uint64_t cluster_size_ = 0;
   ErrorDetail detail_;
   uint64_t elements_ = 0;

@@ -80,9 +80,10 @@ const Input& large_input(Dtype dtype) {
   return input->second;
 }
 
+// A NaN is any NaN: which one a product gives is the processor's.
 std::vector<uint32_t> bits_of(std::span<const float> values) {
   std::vector<uint32_t> bits(values.size());
-  std::ranges::transform(values, bits.begin(), [](float x) { return bit_cast<uint32_t>(x); });
+  std::ranges::transform(values, bits.begin(), [](float x) { return x == x ? bit_cast<uint32_t>(x) : 0x7fc0'0000u; });
   return bits;
 }
 

@@ -1,0 +1,22 @@
+#pragma once
+// Recipes over arrays of the host, on the present GPU: copies there and back. By the compiled kernel where it takes the
+// matrix, else by definition.
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "emulation/blocks/quantize.h"
+
+namespace halfulp {
+
+void quantize_host_arrays(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape,
+                          std::span<const float> x, const Randomness& random, std::span<std::byte> codes,
+                          std::span<std::byte> scales);
+void dequantize_host_arrays(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape,
+                            std::span<const std::byte> codes, std::span<const std::byte> scales, std::span<float> y);
+
+// "compiled kernel, conversion to e2m1 in software", or "by definition" where no kernel is compiled.
+std::string recipe_form_on_gpu(const Recipe& recipe);
+
+}  // namespace halfulp
