@@ -38,7 +38,7 @@ constexpr std::string_view kNotes =
   scale_min/max   smallest and largest block scale, as a value of the scale format; scales  shares of codes at the
                   ends of the format, subnormal, NaN
   crest           quantiles over blocks of largest |x| / root mean square, in steps of 2^-10
-  codes           entropy (Miller-Madow), codes used, share at the largest magnitude
+  codes           entropy (Miller-Madow), codes used, share at the largest magnitude; of up to 16 bits
   se              standard errors over clusters (blocks; 32 elements for a recipe without blocks), delta method
   ci95            Wilson intervals of the shares
 A value whose block has a scale of zero is beyond that block's range and comes back as zero: clipped and dead_zone.

@@ -65,7 +65,8 @@ void merge_counts(std::vector<uint64_t>& into, const std::vector<uint64_t>& from
   for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
 }
 
-std::size_t codes_of(const Format& f) { return std::size_t{1} << f.bits(); }
+// Codes that are counted one by one: none of a format that has more of them than a tensor could show.
+std::size_t codes_of(const Format& f) { return f.bits() <= 16 ? std::size_t{1} << f.bits() : 0; }
 
 // q - x, rounded once. A 64-bit integer may be no double; its rounding to a finite value is an integer again.
 template <class Source>
@@ -87,7 +88,7 @@ ErrorSums::ErrorSums(const Recipe& recipe, ErrorDetail detail, const RecipeFunct
     : recipe_(&recipe), with_(with), detail_(detail) {
   codes_.resize(codes_of(recipe.element.format()));
   if (!has_scale(recipe)) return;
-  if (recipe.scale.format().bits() <= 16) scales_.resize(codes_of(recipe.scale.format()));
+  scales_.resize(codes_of(recipe.scale.format()));
   crests_.resize(kCrestBins);
 }
 
@@ -164,6 +165,7 @@ template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const 
                              const std::optional<Matrix>&);
 
 void ErrorSums::count_codes(std::span<const std::byte> codes, uint64_t first, uint64_t elements) {
+  if (codes_.empty()) return;
   const FormatEntry& element = recipe_->element.entry();
   for (uint64_t i = first; i < first + elements; ++i) {
     const uint32_t stored = element.storage_bits == 4   ? load_code<4>(codes.data(), i)
@@ -349,6 +351,8 @@ void ErrorSums::add_crest_figures(Json& figures) const {
 }
 
 void ErrorSums::add_code_figures(Json& figures) const {
+  figures["codes"] = nullptr;
+  if (codes_.empty()) return;
   const Format element = recipe_->element.format();
   const double total = double(elements_);
   double entropy = elements_ == 0 ? kNaN : 0;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "emulation/blocks/quantize.h"
+#include "emulation/blocks/recipe_fields.h"
 #include "emulation/blocks/recipes.h"
 #include "lib/random_values.h"
 #include "tests/emulation/quantized.h"
@@ -309,6 +310,19 @@ TEST(Error, EntropyOfTwoEqualCodesIsABit) {
   const Json codes = figures("mxfp8/te", x).at("codes");
   EXPECT_NEAR(figure(codes, "entropy_bits"), 1 + 1 / (128 * std::numbers::ln2), 1e-15);
   EXPECT_EQ(codes.at("used"), 2);
+}
+
+// 2^32 counts would be 32 GiB.
+TEST(Error, CodesOfWideFormatsAreNotCounted) {
+  for (const std::string_view element : {"f32", "tf32"}) {
+    Recipe wide = recipe_named("bf16");
+    set_field(wide, "element", element);
+    ErrorSums sums(wide, ErrorDetail::summary);
+    const std::vector<float> x{1, 1 + 0x1p-20f};
+    sums.add<float>({}, {.rows = 1, .cols = x.size()}, x);
+    EXPECT_TRUE(sums.figures().at("codes").is_null()) << element;
+    EXPECT_EQ(sums.figures().at("elements"), 2);
+  }
 }
 
 TEST(Error, ShareAtTheLargestCodeCountsBothSigns) {
