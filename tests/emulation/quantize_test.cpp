@@ -409,6 +409,7 @@ const std::vector<Composed> kComposed{
     {&recipe_named("nvfp4/te"), {{"block", "1x12"}}},
     {&recipe_named("nvfp4/te"), {{"block", "2x20"}}},
     {&recipe_named("nvfp4/te"), {{"block", "1x8"}, {"rounding", "stochastic"}}},
+    {&recipe_named("nvfp4/te"), {{"block", "4x8"}, {"d", "squares / 32"}}},
     {&recipe_named("nvfp4/te"), {{"scale", "f32"}}},
     {&recipe_named("nvfp4/te-4over6-mae"), {{"block", "4x6"}}},
     {&recipe_named("nvfp4/te-4over6-mae"), {{"d2", "squares / 16"}}},

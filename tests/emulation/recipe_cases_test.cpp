@@ -56,6 +56,15 @@ TEST_P(NvfpTensorScale, IsThePublishers) {
 
 INSTANTIATE_TEST_SUITE_P(Spec, NvfpTensorScale, testing::ValuesIn(kTensorScales), id_of<TensorScaleCase>);
 
+// compute_scale_from_amax: a tensor that has no amax to divide by keeps its values.
+TEST(Fp8TensorScale, IsOneWhereTheAmaxIsZeroOrNotFinite) {
+  for (const Recipe* recipe : {&recipe_named("fp8/te"), &recipe_named("fp8/te-e5m2")})
+    for (const float amax : {0.f, kInf, kNaN}) {
+      const TensorScale scale = tensor_scale(*recipe, amax);
+      EXPECT_EQ(std::pair(scale.encode, scale.decode), std::pair(1.f, 1.f)) << recipe->name << ' ' << amax;
+    }
+}
+
 constexpr std::array<float, 16> kX{1,           -1,          .9140625f,    .75f,          .66796875f, .58203125f,
                                    .5f,         .416015625f, .333984375f,  .291015625f,   .25f,       .208984375f,
                                    .166015625f, .125f,       .0830078125f, .041748046875f};
