@@ -1,4 +1,5 @@
-// The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do.
+// The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do. It
+// computes recipes as the CPU does, but for the lowest bit of each array's first code, so that a test sees who did it.
 
 #include "tests/emulation/fake_device.h"
 #include "tools/backends.h"
@@ -13,6 +14,14 @@ DeviceInfo open_narrow(int index) {
   return info;
 }
 
+void quantize_visibly(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape, std::span<const float> x,
+                      const Randomness& random, std::span<std::byte> codes, std::span<std::byte> scales) {
+  quantize<float>(recipe, tensor, shape, x, random, codes, scales);
+  if (!codes.empty()) codes[0] ^= std::byte{1};
+}
+
+std::string form(const Recipe&) { return "by the test"; }
+
 }  // namespace
 
 std::span<const Backend* const> backends() {
@@ -20,6 +29,8 @@ std::span<const Backend* const> backends() {
     Backend backend = kFakeBackend;
     backend.name = "cuda";
     backend.open = open_narrow;
+    backend.recipes.quantize = quantize_visibly;
+    backend.recipe_form = form;
     return backend;
   }();
   static const Backend* const kBackends[] = {&kNarrow};
