@@ -31,6 +31,11 @@ std::map<std::string, Tensor> tensors_of(const std::string& path) {
   return tensors;
 }
 
+SafetensorsMetadata metadata_of(const std::string& path) {
+  const MappedFile file(path);
+  return parse_safetensors_header(file.bytes(), path).metadata;
+}
+
 std::vector<float> floats_of(const Tensor& tensor) {
   std::vector<float> x(tensor.elements());
   load_elements<float>(tensor.dtype, tensor.bytes.data(), 0, x);
@@ -63,6 +68,7 @@ class Publisher : public testing::TestWithParam<std::string> {
  protected:
   const std::map<std::string, Tensor> inputs_ = tensors_of(std::string(kFolder) + "inputs.safetensors");
   const std::map<std::string, Tensor> answers_ = tensors_of(kFolder + GetParam() + ".safetensors");
+  const SafetensorsMetadata metadata_ = metadata_of(kFolder + GetParam() + ".safetensors");
   const std::string recipe_ = recipe_of_file(GetParam());
 
   const Tensor* answer(const std::string& name) const {
@@ -113,6 +119,31 @@ bool is_excluded(std::string_view recipe, std::string_view input) {
 
 bool same(float p, float q) {
   return (std::isnan(p) && std::isnan(q)) || bit_cast<uint32_t>(p) == bit_cast<uint32_t>(q);
+}
+
+// Which number of a tensor's scale the file's `global_scale` is.
+float named_number(const TensorScale& scale, const std::string& name) {
+  return name == "decode" ? scale.decode : name == "encode" ? scale.encode : scale.amax;
+}
+
+TEST_P(Publisher, HasTheseTensorScales) {
+  if (!metadata_.contains("global_scale")) GTEST_SKIP() << "SKIPPED: no scale of the tensor in the file";
+  std::size_t compared = 0;
+  for (const auto& [name, input] : inputs_) {
+    const Tensor* const theirs = answer(name + ".global_scale");
+    if (!theirs) continue;
+    const float expected = load_unaligned<float>(theirs->bytes.data());
+    const float got = named_number(ours(*row_for(recipe_, input.dtype), input).scale, metadata_.at("global_scale"));
+    EXPECT_TRUE(same(expected, got)) << name << ": " << expected << " but " << got;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0u);
+}
+
+TEST_P(Publisher, AnswersSomeOfTheInputs) {
+  for (const std::string member : {".codes", ".scales"})
+    EXPECT_TRUE(std::ranges::any_of(inputs_, [&](const auto& input) { return answer(input.first + member); }))
+        << member;
 }
 
 TEST_P(Publisher, HasTheseScales) {
@@ -180,8 +211,7 @@ TEST_P(Publisher, DecodesToTheseValues) {
   std::vector<float> y(input.elements());
   dequantize(*recipe, a.scale, a.shape, a.codes, a.scales, y);
   // Metadata `values` says so where the package's answer is BF16, the input's type.
-  const MappedFile file(kFolder + GetParam() + ".safetensors");
-  const bool bf16 = parse_safetensors_header(file.bytes(), GetParam()).metadata.contains("values");
+  const bool bf16 = metadata_.contains("values");
   const std::vector<float> expected = floats_of(*theirs);
   for (std::size_t i = 0; i < y.size(); ++i)
     ASSERT_TRUE(same(expected[i], bf16 ? apply(Op::bf16, y[i]) : y[i])) << i << ": " << expected[i] << " but " << y[i];
