@@ -73,8 +73,8 @@ TEST(Formats, DescribesEverythingThatItLists) {
     for (const Json& row : catalogs.at(catalog)) {
       const std::string name = row.at("name").get<std::string>();
       const Json rows = json({name}).at("found");
-      const auto is_row = [&](const Json& description) {
-        return description.at("name") == name && description.at("kind") == kind;
+      const auto is_row = [&, &described = kind](const Json& description) {
+        return description.at("name") == name && description.at("kind") == described;
       };
       EXPECT_EQ(std::ranges::count_if(rows, is_row), 1) << catalog << " " << name;
     }
