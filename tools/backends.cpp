@@ -20,8 +20,8 @@ ChosenDevice chosen_device(const Arguments& arguments, std::string_view otherwis
     throw UsageError(fmt::format("--device: '{}' is not a device; expected cpu or cuda:N", text));
   for (const Backend* backend : backends())
     if (backend->name == name) return {.backend = backend, .index = int(*index)};
-  throw EnvironmentError(fmt::format(
-      "--device {}: this build of halfulp has no CUDA backend; build it with nvcc 12.9 or later on PATH", text));
+  throw EnvironmentError(
+      fmt::format("this build of halfulp has no CUDA backend for {}; build it with nvcc 12.9 or later on PATH", text));
 }
 
 }  // namespace halfulp

@@ -26,7 +26,8 @@ constexpr uint32_t kEveryChunk = 256, kQuickChunks = 16;
 constexpr std::string_view kNotes =
     R"(Every conversion of the catalog that the GPU's code has as an instruction is asked for all its inputs: for f32 sources
 all 2^32 values in every lane, and 2^32 pairs of values near ties and limits; of narrower sources every register; with
-.rs random words of both kinds. What is emulated on this GPU is never recorded.
+.rs random words of both kinds. What is emulated on this GPU is never recorded. The GPU is cuda:0 unless --device names
+another.
 The file has the definitions of inputs and checksums in words; per instruction a checksum for each of 256 chunks of
 inputs, 64 answers as they are, how many answers the models do not give, and up to 16 of those.
 It is written whole after each instruction. Where it exists already, what it lacks is added: an interrupted recording
