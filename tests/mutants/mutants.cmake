@@ -78,8 +78,8 @@ recipe_mutant(tie_of_two_scales_taken emulation/blocks/quantize.cpp quantize_tes
   [=[if (other[block] < loss[block]) continue;]=]
   [=[if (other[block] <= loss[block]) continue;]=])
 recipe_mutant(other_order_of_losses emulation/blocks/block_sums.h block_sums_test.cpp "TorchSum.*"
-  [=[sums[i / kLanes % kAccumulators][i % kLanes] += x[i];]=]
-  [=[sums[0][i % kLanes] += x[i];]=])
+  [=[sums_[count_ / kLanes % kAccumulators][count_ % kLanes] :]=]
+  [=[sums_[0][count_ % kLanes] :]=])
 recipe_mutant(random_bits_of_another_block emulation/blocks/quantize.cpp quantize_test.cpp "*/nvfp4_te"
   [=[here.first_block += first / block_cols(recipe, shape);]=]
   [=[]=])
