@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-unsigned ctas(uint64_t threads, uint64_t threads_each) { return unsigned((threads + threads_each - 1) / threads_each); }
+using gpu::ctas;
 
 // A code or scale of `bits` bits.
 __device__ uint32_t load_any(int bits, const std::byte* codes, uint64_t i) {

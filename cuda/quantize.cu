@@ -20,9 +20,8 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-unsigned ctas(uint64_t threads, unsigned threads_each) { return unsigned((threads + threads_each - 1) / threads_each); }
-
-constexpr std::size_t source_index(Dtype dtype) { return dtype == Dtype::f32 ? 0 : dtype == Dtype::f16 ? 1 : 2; }
+using gpu::ctas;
+using gpu::source_index;
 
 // Compiled kernels.
 

@@ -50,8 +50,7 @@ constexpr auto kBoth = all_kernels(std::make_index_sequence<kKernelRecipes.size(
 
 BothKernel find_both(const Recipe& recipe, Dtype dtype, ColumnLayout layout) {
   const int id = find_kernel(recipe);
-  const std::size_t source = dtype == Dtype::f32 ? 0 : dtype == Dtype::f16 ? 1 : 2;
-  return id < 0 ? BothKernel{} : kBoth[std::size_t(id)][source][std::size_t(layout)];
+  return id < 0 ? BothKernel{} : kBoth[std::size_t(id)][gpu::source_index(dtype)][std::size_t(layout)];
 }
 
 }  // namespace

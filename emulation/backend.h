@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "emulation/blocks/quantize.h"
@@ -46,6 +47,18 @@ struct RecipeFunctions {
                      std::span<const std::byte> scales, std::span<float> y);
 };
 inline constexpr RecipeFunctions kCpuRecipes{.quantize = quantize<float>, .dequantize = dequantize};
+
+// What `with` makes of FP32 numbers; of others, which a recipe without scales takes exactly, what the CPU makes.
+template <class Source>
+void quantize(const RecipeFunctions& with, const Recipe& recipe, const TensorScale& tensor, const Matrix& shape,
+              std::span<const Source> x, const Randomness& random, std::span<std::byte> codes,
+              std::span<std::byte> scales) {
+  if constexpr (std::is_same_v<Source, float>) {
+    with.quantize(recipe, tensor, shape, x, random, codes, scales);
+  } else {
+    quantize<Source>(recipe, tensor, shape, x, random, codes, scales);
+  }
+}
 
 // Each function throws EnvironmentError where the device fails.
 struct Backend {

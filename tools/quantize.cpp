@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <set>
-#include <type_traits>
 
 #include "emulation/blocks/layout.h"
 #include "emulation/panels.h"
@@ -195,11 +194,7 @@ void quantize_panel(Work& work, const Panel& panel, std::span<const Source> x) {
   const TensorLayout& layout = work.reading.layout;
   std::vector<std::byte> codes(code_bytes(recipe, panel.shape)), scales(scale_bytes(recipe, panel.shape));
   const Randomness random = panel_randomness(work.random, recipe, layout.padded.shape(), panel);
-  if constexpr (std::is_same_v<Source, float>) {
-    work.job.device.functions.quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
-  } else {
-    quantize(recipe, work.scale, panel.shape, x, random, codes, scales);
-  }
+  quantize(work.job.device.functions, recipe, work.scale, panel.shape, x, random, codes, scales);
   if (work.job.nibbles.order != NibbleOrder::even_low) {
     const std::vector<std::byte> even_low = codes;
     reorder_nibbles({.order = NibbleOrder::even_low}, even_low, work.job.nibbles, codes);

@@ -1,15 +1,12 @@
 #pragma once
 // The two forms of a conversion in device code, and which of them the present GPU runs. Not the forms themselves.
 
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace halfulp::arch {
 
 enum class Form { native, software };
-inline constexpr std::array<std::string_view, 2> kFormNames{"native", "software"};
 
 struct LoadedForms {
   std::string target;       // "sm_90a"

@@ -97,11 +97,7 @@ void ErrorSums::add(const TensorScale& tensor, const Matrix& shape, std::span<co
                     const std::optional<Matrix>& counted) {
   std::vector<std::byte> codes(code_bytes(*recipe_, shape)), scales(scale_bytes(*recipe_, shape));
   std::vector<float> q(x.size());
-  if constexpr (std::is_same_v<Source, float>) {
-    with_.quantize(*recipe_, tensor, shape, x, random, codes, scales);
-  } else {
-    quantize<Source>(*recipe_, tensor, shape, x, random, codes, scales);
-  }
+  quantize(with_, *recipe_, tensor, shape, x, random, codes, scales);
   with_.dequantize(*recipe_, tensor, shape, codes, scales, q);
   cluster_size_ = std::max(cluster_size_, cluster_size(*recipe_, shape));
   if (has_scale(*recipe_)) {

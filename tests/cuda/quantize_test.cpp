@@ -276,6 +276,22 @@ TEST(KernelRecipes, EveryRowHasAKernelOfItsOwn) {
     EXPECT_EQ(find_kernel(kKernelRecipes[i]), int(i)) << kKernelRecipes[i].name;
 }
 
+// Without this a kernel that went missing would only skip its test.
+TEST(KernelRecipes, TransformerEnginesHaveBothPassesInOne) {
+  const auto has = [](std::string_view recipe, Dtype dtype, ColumnLayout layout) {
+    const GpuQuantizeJob rows{
+        .shape = {.rows = 512, .cols = 1024}, .dtype = dtype, .x = nullptr, .codes = nullptr, .scales = nullptr};
+    const Recipe& row = kRecipes[std::size_t(find_recipe(recipe))];
+    return has_both_kernel(row, rows, {.layout = layout, .codes = nullptr, .scales = nullptr});
+  };
+  for (const Dtype dtype : kDtypes) {
+    EXPECT_TRUE(has("nvfp4/te", dtype, ColumnLayout::transposed));
+    EXPECT_TRUE(has("mxfp8/te", dtype, ColumnLayout::in_place));
+    EXPECT_TRUE(has("mxfp8/te", dtype, ColumnLayout::transposed));
+    EXPECT_FALSE(has("nvfp4/te", dtype, ColumnLayout::in_place)) << "codes of 4 bits lie along rows";
+  }
+}
+
 TEST(KernelRecipes, AChangedFieldHasNone) {
   Recipe recipe = recipe_named("nvfp4/te");
   recipe.amax_nan = AmaxNan::propagates;

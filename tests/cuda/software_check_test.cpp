@@ -36,6 +36,14 @@ TEST_P(SoftwareForms, NibblesAreTheModel) { expect_equal(SoftwareForm::line_nibb
 INSTANTIATE_TEST_SUITE_P(Formats, SoftwareForms, testing::Range(0, int(kFormats.size())),
                          [](const auto& test) { return std::string(kFormats[std::size_t(test.param)].name); });
 
+// Without this a form that went missing would only skip its test.
+TEST(SoftwareFormsControl, KernelsFormatsHaveTheirForms) {
+  if (!has_gpu()) GTEST_SKIP() << "SKIPPED: no GPU that this build's code runs on";
+  for (const char* name : {"e2m1", "e4m3", "e5m2", "ue4m3"})
+    EXPECT_TRUE(compare_software(find_format(name), SoftwareForm::nearest_code)) << name;
+  EXPECT_TRUE(compare_software(find_format("e2m1"), SoftwareForm::line_nibbles));
+}
+
 // A tie is 0.25, 0.75, 1.25, 1.75, 2.5, 3.5 or 5; four of them go down to an even code, of either sign.
 TEST(SoftwareFormsControl, ComparisonCountsEveryTie) {
   if (!has_gpu()) GTEST_SKIP() << "SKIPPED: no GPU that this build's code runs on";
