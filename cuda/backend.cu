@@ -9,6 +9,7 @@
 #include "cuda/check.h"
 #include "cuda/cvt_check.h"
 #include "cuda/host_arrays.h"
+#include "cuda/kernel_recipes.h"
 #include "cuda/targets.h"
 
 namespace halfulp {
@@ -89,6 +90,9 @@ const Backend kCudaBackend{
     .convert = convert_on_gpu,
     .recipes = {.quantize = quantize_host_arrays, .dequantize = dequantize_host_arrays},
     .recipe_form = recipe_form_on_gpu,
+    .kernels = kKernelRecipes,
+    .kernel_forms = kernel_forms_on_gpu,
+    .run_kernel = run_kernel_on_gpu,
 };
 
 }  // namespace halfulp

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include <vector>
+
 #include "cuda/arch/form.h"
 #include "cuda/dequantize.h"
 #include "cuda/kernel_recipes.h"
@@ -48,10 +50,36 @@ void dequantize_host_arrays(const Recipe& recipe, const TensorScale& tensor, con
 
 std::string recipe_form_on_gpu(const Recipe& recipe) {
   if (find_kernel(recipe) < 0) return "by definition";
-  const int cvt = gpu::find_conversion(recipe.element, recipe.policy);
-  const bool native = cvt >= 0 && arch::loaded_forms().forms[std::size_t(cvt)] == arch::Form::native;
   return "compiled kernel, conversion to " + std::string(recipe.element.name()) +
-         (native ? " native" : " in software") + "; partial blocks by definition";
+         (kernel_forms_on_gpu(recipe).native_elements ? " native" : " in software") + "; partial blocks by definition";
+}
+
+KernelForms kernel_forms_on_gpu(const Recipe& recipe) {
+  const std::vector<arch::Form> forms = arch::loaded_forms().forms;
+  const auto is_native = [&](const FormatName& to, const Policy& policy) {
+    const int cvt = gpu::find_conversion(to, policy);
+    return cvt >= 0 && forms[std::size_t(cvt)] == arch::Form::native;
+  };
+  // No instruction takes 32 random bits for each element.
+  const bool ideal = is_stochastic(recipe.policy.rounding) && recipe.random == RandomSource::ideal;
+  KernelForms is{.native_elements = !ideal && is_native(recipe.element, recipe.policy), .native_scales = {}};
+  if (has_scale(recipe)) is.native_scales = is_native(recipe.scale, recipe.scale_policy);
+  return is;
+}
+
+void run_kernel_on_gpu(const Recipe& recipe, const KernelMatrix& x, std::span<std::byte> codes,
+                       std::span<std::byte> scales) {
+  const DeviceArray<std::byte> elements(x.elements), new_codes(codes.size()), new_scales(scales.size());
+  const GpuQuantizeJob job{.shape = x.shape,
+                           .dtype = x.dtype,
+                           .x = elements.data(),
+                           .tensor = x.tensor,
+                           .random = x.random,
+                           .codes = new_codes.data(),
+                           .scales = new_scales.data()};
+  quantize_on_gpu(recipe, job, Kernel::compiled);
+  new_codes.copy_to(codes);
+  new_scales.copy_to(scales);
 }
 
 }  // namespace halfulp

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "emulation/blocks/quantize.h"
+#include "emulation/backend.h"
 
 namespace halfulp {
 
@@ -18,5 +18,12 @@ void dequantize_host_arrays(const Recipe& recipe, const TensorScale& tensor, con
 
 // "compiled kernel, conversion to e2m1 in software", or "by definition" where no kernel is compiled.
 std::string recipe_form_on_gpu(const Recipe& recipe);
+
+// How the recipe's compiled kernel converts. Requires that it has one.
+KernelForms kernel_forms_on_gpu(const Recipe& recipe);
+
+// What that kernel makes of a matrix. Requires that it takes it.
+void run_kernel_on_gpu(const Recipe& recipe, const KernelMatrix& x, std::span<std::byte> codes,
+                       std::span<std::byte> scales);
 
 }  // namespace halfulp

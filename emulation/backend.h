@@ -3,6 +3,7 @@
 // what was built. tools/backends.h lists those of the build; the CPU's are the functions of emulation/ themselves.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,23 @@ void quantize(const RecipeFunctions& with, const Recipe& recipe, const TensorSca
   }
 }
 
+// A matrix of F32, F16 or BF16 for a kernel: whole blocks, on the host.
+struct KernelMatrix {
+  Dtype dtype;
+  Matrix shape;
+  std::span<const std::byte> elements;
+  TensorScale tensor;
+  Randomness random;
+};
+
+// Whether a recipe's kernel converts by an instruction, or in software: elements, and scales where it has some.
+struct KernelForms {
+  bool native_elements;
+  std::optional<bool> native_scales;
+
+  friend bool operator==(const KernelForms&, const KernelForms&) = default;
+};
+
 // Each function throws EnvironmentError where the device fails.
 struct Backend {
   std::string_view name;     // of --device, before the colon
@@ -78,6 +96,12 @@ struct Backend {
   RecipeFunctions recipes = kCpuRecipes;
   // What computes a recipe there, in words; null where that is the CPU's code.
   std::string (*recipe_form)(const Recipe& recipe) = nullptr;
+
+  // The recipes that have a kernel of their own, how it converts there, and what it makes of a matrix.
+  std::span<const Recipe> kernels = {};
+  KernelForms (*kernel_forms)(const Recipe& recipe) = nullptr;
+  void (*run_kernel)(const Recipe& recipe, const KernelMatrix& x, std::span<std::byte> codes,
+                     std::span<std::byte> scales) = nullptr;
 };
 
 }  // namespace halfulp

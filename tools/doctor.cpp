@@ -6,6 +6,7 @@
 #include <iostream>
 #include <optional>
 
+#include "emulation/recordings/kernel_name.h"
 #include "emulation/simd/simd.h"
 #include "formats/ptx_cvt.h"
 #include "lib/error.h"
@@ -30,7 +31,14 @@ struct Device {
   std::string name;  // "cuda:0"
   std::optional<DeviceInfo> info;
   std::string problem;
+  std::vector<KernelForms> forms;  // of the backend's kernels
 };
+
+std::vector<KernelForms> kernel_forms(const Backend& backend) {
+  std::vector<KernelForms> forms;
+  for (const Recipe& recipe : backend.kernels) forms.push_back(backend.kernel_forms(recipe));
+  return forms;
+}
 
 std::vector<Device> devices_of(const Backend& backend) {
   std::vector<Device> devices;
@@ -38,12 +46,13 @@ std::vector<Device> devices_of(const Backend& backend) {
   try {
     count = backend.count();
   } catch (const EnvironmentError& error) {
-    devices.push_back({std::string(backend.name), std::nullopt, error.what()});
+    devices.push_back({std::string(backend.name), std::nullopt, error.what(), {}});
   }
   for (int i = 0; i < count; ++i) {
-    Device& device = devices.emplace_back(Device{fmt::format("{}:{}", backend.name, i), std::nullopt, ""});
+    Device& device = devices.emplace_back(Device{fmt::format("{}:{}", backend.name, i), std::nullopt, "", {}});
     try {
       device.info = backend.open(i);
+      device.forms = kernel_forms(backend);
     } catch (const EnvironmentError& error) {
       device.problem = error.what();
     }
@@ -116,11 +125,34 @@ std::vector<Facts> conversion_rows(const std::vector<Device>& devices) {
   return rows;
 }
 
+std::string form_text(bool native) { return native ? "native" : "software"; }
+
+// The recipes that have a kernel of their own, in the order of the kernels, and how it converts on each device.
+std::vector<Facts> kernel_rows(const std::vector<Device>& devices) {
+  std::vector<Facts> rows;
+  for (const Backend* backend : backends()) {
+    for (std::size_t i = 0; i < backend->kernels.size(); ++i) {
+      const Recipe& recipe = backend->kernels[i];
+      Facts& facts = rows.emplace_back(
+          Facts{{"recipe", stated_name(recipe)}, {"element", recipe.element.name()}, {"scale", recipe.scale.name()}});
+      for (const Device& device : devices) {
+        if (!device.info || !device.name.starts_with(backend->name)) continue;
+        const auto& [elements, scales] = device.forms[i];
+        facts.emplace_back(device.name + "_elements", form_text(elements));
+        facts.emplace_back(device.name + "_scales", scales ? form_text(*scales) : "");
+      }
+    }
+  }
+  return rows;
+}
+
 std::string text_of(const std::vector<Device>& devices, Color color) {
   std::string text = to_lines(build_facts());
   std::vector<Facts> rows;
   for (const Device& device : devices) rows.push_back(device_row(device));
   if (!rows.empty()) text += "\nGPUs, and how many of the conversions each has:\n" + to_text(to_table(rows), color);
+  if (const std::vector<Facts> kernels = kernel_rows(devices); !kernels.empty())
+    text += "\nRecipes with a kernel of their own, and how it converts:\n" + to_text(to_table(kernels), color);
   text += "\nConversions, by how their models are known:\n" + to_text(to_table(evidence_rows(devices)), color);
   std::vector<Facts> unproven = conversion_rows(devices);
   std::erase_if(unproven, [](const Facts& facts) { return facts[1].text == kEvidenceNames[0]; });
@@ -132,6 +164,7 @@ Json json_of(const std::vector<Device>& devices) {
   Json body = to_json(build_facts());
   body["devices"] = Json::array();
   for (const Device& device : devices) body["devices"].push_back(to_json(device_row(device)));
+  body["kernels"] = to_json(kernel_rows(devices));
   body["evidence"] = to_json(evidence_rows(devices));
   body["conversions"] = to_json(conversion_rows(devices));
   return body;

@@ -23,9 +23,13 @@ def skip(reason):
     sys.exit(77)
 
 
-def describe(halfulp, *words):
-    run = subprocess.run([halfulp, "formats", *words, "--json"], check=True, stdout=subprocess.PIPE)
+def describe_verb(halfulp, *words):
+    run = subprocess.run([halfulp, *words, "--json"], check=True, stdout=subprocess.PIPE)
     return json.loads(run.stdout)
+
+
+def describe(halfulp, *words):
+    return describe_verb(halfulp, "formats", *words)
 
 
 def catalog_rows(halfulp):

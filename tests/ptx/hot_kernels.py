@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""hot_kernels.py HALFULP REPORT FILE.ptx...: reads hot_kernels.cu as compiled for each target. A kernel must hold the
+conversions of the catalog that its recipe asks for where the target has them, as often as a thread's elements say, and
+none elsewhere; and ptxas must assemble it without a warning, a spill or memory of its own. Prints a table of kernels and
+targets, and writes it to REPORT."""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Optional
+
+from assemble import catalog_rows, describe_verb, find_ptxas, skip, targets_of
+
+
+class Hot(NamedTuple):
+    """A kernel of hot_kernels.cu, and what its recipe converts with. Its code holds the conversions of some blocks: of one
+    where a thread has a block's run, of three where it has one of a row and two columns side by side."""
+
+    kernel: str
+    recipe: str
+    source: str
+    blocks: int
+    elements: int  # of a block, that one thread converts
+    element: str
+    scale: Optional[str]
+
+    def expected(self, target, rows):
+        """Instruction -> how often."""
+        counts = {self.element: self.blocks * self.elements // len(rows[self.element]["lanes"])}
+        if self.scale:
+            counts[self.scale] = self.blocks
+        return {name: count for name, count in counts.items() if target in targets_of(rows[name])}
+
+    def label(self):
+        passes = "rows and columns" if "both" in self.kernel else "rows"
+        return f"{self.recipe} of {self.source.upper()}, {passes}"
+
+
+E4M3, E5M2, E2M1, E2M1_STOCHASTIC, UE8M0 = (
+    "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32", "cvt.rn.satfinite.e2m1x2.f32",
+    "cvt.rs.satfinite.e2m1x4.f32", "cvt.rp.satfinite.ue8m0x2.f32")
+STOCHASTIC = "nvfp4/te+rounding=stochastic+random=te"
+# The scales of nvfp4/te are UE4M3, which no instruction converts to.
+HOT = [
+    Hot("quantize_kernel", "mxfp8/te", "Bf16", 1, 32, E4M3, UE8M0),
+    Hot("quantize_kernel", "mxfp8/te-e5m2", "Bf16", 1, 32, E5M2, UE8M0),
+    Hot("quantize_kernel", "nvfp4/te", "Bf16", 1, 16, E2M1, None),
+    Hot("quantize_kernel", "nvfp4/te", "F32", 1, 16, E2M1, None),
+    Hot("quantize_kernel", "nvfp4/te-2d", "Bf16", 1, 16, E2M1, None),
+    Hot("quantize_kernel", STOCHASTIC, "Bf16", 1, 16, E2M1_STOCHASTIC, None),
+    Hot("quantize_both_kernel", "mxfp8/te", "Bf16", 3, 32, E4M3, UE8M0),
+    Hot("quantize_both_kernel", "nvfp4/te", "Bf16", 3, 16, E2M1, None),
+]
+
+
+def key_of(symbol, recipes):
+    """(kernel, recipe, source) of a kernel's name in PTX."""
+    match = re.match(r"_ZN7halfulp3gpu\d+(quantize\w*_kernel)ILi(\d+)ENS0_\d(F32|F16|Bf16)E", symbol)
+    return (match[1], recipes[int(match[2])], match[3]) if match else symbol
+
+
+def kernels(ptx, recipes):
+    """Key -> the conversions in the kernel's body."""
+    parts = re.split(r"^\s*(?:\.visible |\.weak )?\.entry (\w+)\(", ptx, flags=re.MULTILINE)
+    return {key_of(symbol, recipes): re.findall(r"\bcvt\.[\w.]+", body)
+            for symbol, body in zip(parts[1::2], parts[2::2])}
+
+
+def wrong_instructions(target, held, rows):
+    known = {hot[:3]: hot for hot in HOT}
+    for key in {**known, **held}:
+        if key not in known or key not in held:
+            yield f"sm_{target}: {key} is in one of hot_kernels.cu and hot_kernels.py only"
+            continue
+        got = {name: held[key].count(name) for name in held[key] if name in rows}
+        if got != known[key].expected(target, rows):
+            yield f"sm_{target}: {known[key].label()}: holds {got}, not {known[key].expected(target, rows)}"
+
+
+class Assembly(NamedTuple):
+    registers: int
+    spilled: int
+    stack: int  # bytes of local memory
+
+
+def assembled(ptxas, target, path, recipes):
+    """Key -> Assembly, and what ptxas complains of."""
+    command = [ptxas, "-v", "-arch", f"sm_{target}", path, "-o", os.devnull]
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    found = {}
+    for part in run.stdout.split("Compiling entry function ")[1:]:
+        stack, stores, loads = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+)", part).groups()
+        registers = re.search(r"Used (\d+) registers", part)[1]
+        found[key_of(part.split("'")[1], recipes)] = Assembly(int(registers), int(stores) + int(loads), int(stack))
+    complaints = [f"sm_{target}: ptxas: {line}" for line in run.stdout.splitlines() if re.search("warning|error", line)]
+    return found, complaints or ([f"sm_{target}: ptxas failed"] if run.returncode else [])
+
+
+def check(ptxas, path, rows, recipes):
+    """The target, a table's cell for each of HOT, and what is wrong."""
+    with open(path) as file:
+        ptx = file.read()
+    target = re.search(r"^\.target sm_(\w+)", ptx, flags=re.MULTILINE)[1]
+    held = kernels(ptx, recipes)
+    assemblies, faults = assembled(ptxas, target, path, recipes)
+    faults += wrong_instructions(target, held, rows)
+    cells = []
+    for hot in HOT:
+        assembly = assemblies.get(hot[:3], Assembly(0, 0, 0))
+        native = sum(name in rows for name in held.get(hot[:3], []))
+        cells.append(f"{assembly.registers} {assembly.spilled} {native}")
+        if assembly.registers == 0 or assembly.spilled or assembly.stack:
+            faults.append(f"sm_{target}: {hot.label()}: {assembly}")
+    return target, cells, faults
+
+
+def table(columns):
+    """Kernels down, targets across."""
+    lines = [["registers, bytes spilled, native conversions", *(f"sm_{target}" for target, _, _ in columns)]]
+    lines += [[hot.label(), *(cells[i] for _, cells, _ in columns)] for i, hot in enumerate(HOT)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    rows = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+    return "\n".join(["Hot kernels as ptxas assembles them:", *rows, ""])
+
+
+def main():
+    halfulp, report, *paths = sys.argv[1:]
+    ptxas, rows = find_ptxas(), {row["name"]: row for row in catalog_rows(halfulp)}
+    recipes = [kernel["recipe"] for kernel in describe_verb(halfulp, "doctor")["kernels"]]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        columns = list(pool.map(lambda path: check(ptxas, path, rows, recipes), paths))
+    text = table(columns)
+    with open(report, "w") as file:
+        file.write(text)
+    faults = [fault for _, _, some in columns for fault in some]
+    print(text + "\n".join(faults))
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
