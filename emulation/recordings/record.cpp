@@ -92,6 +92,7 @@ Recording begin_recording(const DeviceInfo& device, std::string_view version) {
           .cuda = device.cuda,
           .halfulp = std::string(version),
           .instructions = {},
+          .kernels = {},
           .ignored = {}};
 }
 

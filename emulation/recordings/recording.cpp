@@ -19,6 +19,11 @@ constexpr std::string_view kSchema = "halfulp.recording/1";
 constexpr std::string_view kSampleMeaning =
     "answers to the inputs k * 0x9e3779b1 mod the number of inputs, k = 0, 1, …";
 
+constexpr std::string_view kRunMeaning =
+    "elements 16 * run to 16 * run + 15: codes as they are stored, and the scale of their block; of runs that the CPU "
+    "of "
+    "the build that recorded makes otherwise there are `mismatches`";
+
 std::string hex(uint64_t word, int bits) { return fmt::format("0x{:0{}x}", word, (bits + 3) / 4); }
 
 // A value of the file with its place, for messages.
@@ -164,6 +169,67 @@ RecordedInstruction read_instruction(const Entry& entry, const std::string& name
   return instruction;
 }
 
+bool read_form(const Entry& entry) {
+  const std::string form = entry.text();
+  if (form != "native" && form != "software") entry.fail("expected 'native' or 'software', got '" + form + "'");
+  return form == "native";
+}
+
+KernelForms read_forms(const Entry& entry) {
+  KernelForms forms{.native_elements = read_form(entry.at("elements")), .native_scales = {}};
+  if (entry.has("scales")) forms.native_scales = read_form(entry.at("scales"));
+  return forms;
+}
+
+std::vector<KernelChunk> read_kernel_chunks(const Entry& entry) {
+  const Entry codes = entry.at("codes"), scales = entry.at("scales");
+  if (codes.size() < 1 || codes.size() > kKernelChunks)
+    codes.fail(fmt::format("expected 1 to {} checksums, got {}", kKernelChunks, codes.size()));
+  const std::vector<uint64_t> of_codes = read_checksums(codes, codes.size());
+  const std::vector<uint64_t> of_scales = read_checksums(scales, codes.size());
+  std::vector<KernelChunk> chunks;
+  for (std::size_t i = 0; i < of_codes.size(); ++i) chunks.push_back({of_codes[i], of_scales[i]});
+  return chunks;
+}
+
+std::vector<RecordedRun> read_runs(const Entry& entry, uint64_t runs) {
+  std::vector<RecordedRun> result;
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    const Entry codes = entry.at(i).at("codes");
+    RecordedRun& run = result.emplace_back(RecordedRun{.run = uint32_t(entry.at(i).at("run").number(runs - 1)),
+                                                       .codes = {},
+                                                       .scale = uint32_t(entry.at(i).at("scale").word(32))});
+    if (codes.size() != kRunElements) codes.fail(fmt::format("expected {} codes, got {}", kRunElements, codes.size()));
+    for (std::size_t k = 0; k < kRunElements; ++k) run.codes.push_back(uint32_t(codes.at(k).word(32)));
+  }
+  return result;
+}
+
+RecordedKernel read_kernel(const Entry& entry, const std::string& recipe, const std::string& dtype_name) {
+  const std::optional<Dtype> dtype = dtype_named(dtype_name);
+  if (!dtype || std::ranges::find(kKernelDtypes, *dtype) == std::end(kKernelDtypes))
+    entry.fail("expected one of F32, F16, BF16");
+  RecordedKernel kernel{.recipe = recipe,
+                        .dtype = *dtype,
+                        .forms = read_forms(entry.at("form")),
+                        .chunks = read_kernel_chunks(entry),
+                        .differing = {}};
+  const uint64_t runs = kernel.chunks.size() * kKernelChunk.elements() / kRunElements;
+  kernel.mismatches = entry.at("mismatches").number(runs);
+  kernel.differing = read_runs(entry.at("differing"), runs);
+  return kernel;
+}
+
+// In order of recipe and dtype.
+std::vector<RecordedKernel> read_kernels(const Entry& recipes) {
+  std::vector<RecordedKernel> kernels;
+  for (const auto& [recipe, dtypes] : recipes.members().items())
+    for (const auto& [dtype, value] : recipes.at(recipe).members().items())
+      kernels.push_back(read_kernel(recipes.at(recipe).at(dtype), recipe, dtype));
+  std::ranges::sort(kernels, {}, [](const RecordedKernel& kernel) { return std::pair(kernel.recipe, kernel.dtype); });
+  return kernels;
+}
+
 // An older file's checksums, and its table of answers where it has one.
 RecordedInstruction read_older(const Entry& file, const std::string& name) {
   const Entry entry = file.at("ops").at(name);
@@ -200,8 +266,9 @@ Json parse(const std::string& path) {
 }
 
 void read_members(const Entry& file, Recording& recording) {
-  constexpr std::string_view kRead[] = {"schema", "device", "compute", "target",       "driver",   "cuda",   "halfulp",
-                                        "ops",    "tables", "inputs",  "instructions", "checksum", "sample", "script"};
+  constexpr std::string_view kRead[] = {"schema",       "device",   "compute", "target", "driver",
+                                        "cuda",         "halfulp",  "ops",     "tables", "inputs",
+                                        "instructions", "checksum", "sample",  "script", "kernels"};
   recording.device = file.at("device").text();
   recording.compute = file.text("compute");
   recording.target = file.text("target");
@@ -233,6 +300,34 @@ Json sweep_json(int id, const RecordedSweep& sweep) {
   return json;
 }
 
+Json kernel_json(const RecordedKernel& kernel) {
+  const auto form = [](bool native) { return native ? "native" : "software"; };
+  Json forms = {{"elements", form(kernel.forms.native_elements)}}, differing = Json::array();
+  if (kernel.forms.native_scales) forms["scales"] = form(*kernel.forms.native_scales);
+  std::vector<uint64_t> codes, scales;
+  for (const KernelChunk& chunk : kernel.chunks) codes.push_back(chunk.codes), scales.push_back(chunk.scales);
+  for (const RecordedRun& run : kernel.differing) {
+    Json list = Json::array();
+    for (const uint32_t code : run.codes) list.push_back(hex(code, 4));
+    differing.push_back({{"run", run.run}, {"codes", list}, {"scale", hex(run.scale, 8)}});
+  }
+  return {{"form", forms},
+          {"codes", hex_list(codes)},
+          {"scales", hex_list(scales)},
+          {"mismatches", kernel.mismatches},
+          {"differing", differing}};
+}
+
+Json kernels_json(const std::vector<RecordedKernel>& kernels) {
+  Json recipes = Json::object();
+  for (const RecordedKernel& kernel : kernels)
+    recipes[kernel.recipe][std::string(row(kernel.dtype).name)] = kernel_json(kernel);
+  return {{"inputs", kKernelInputsMeaning},
+          {"checksum", kKernelChecksumMeaning},
+          {"run", kRunMeaning},
+          {"recipes", recipes}};
+}
+
 }  // namespace
 
 Recording read_recording(const std::string& path) {
@@ -248,6 +343,7 @@ Recording read_recording(const std::string& path) {
   for (const auto& [name, value] : instructions.members().items())
     recording.instructions.push_back(older ? read_older(file, name) : read_instruction(instructions.at(name), name));
   std::ranges::sort(recording.instructions, {}, &RecordedInstruction::ptx_cvt_id);
+  if (file.has("kernels")) recording.kernels = read_kernels(file.at("kernels").at("recipes"));
   return recording;
 }
 
@@ -261,17 +357,19 @@ std::string recording_text(const Recording& recording) {
       json["sweeps"][std::string(kCvtInputs[std::size_t(sweep.inputs)].name)] =
           sweep_json(instruction.ptx_cvt_id, sweep);
   }
-  return dump_json({{"schema", kSchema},
-                    {"device", recording.device},
-                    {"compute", recording.compute},
-                    {"target", recording.target},
-                    {"driver", recording.driver},
-                    {"cuda", recording.cuda},
-                    {"halfulp", recording.halfulp},
-                    {"checksum", kChecksumMeaning},
-                    {"sample", kSampleMeaning},
-                    {"inputs", inputs},
-                    {"instructions", instructions}});
+  Json json = {{"schema", kSchema},
+               {"device", recording.device},
+               {"compute", recording.compute},
+               {"target", recording.target},
+               {"driver", recording.driver},
+               {"cuda", recording.cuda},
+               {"halfulp", recording.halfulp},
+               {"checksum", kChecksumMeaning},
+               {"sample", kSampleMeaning},
+               {"inputs", inputs},
+               {"instructions", instructions}};
+  if (!recording.kernels.empty()) json["kernels"] = kernels_json(recording.kernels);
+  return dump_json(json);
 }
 
 }  // namespace halfulp

@@ -1,12 +1,14 @@
 #pragma once
-// A recording: what a GPU's conversion instructions answered, to be compared with the models anywhere. Knows no model
-// and no GPU. The file is JSON, schema halfulp.recording/1, and states the definitions of its inputs and checksums.
+// A recording: what a GPU's conversion instructions answered and what its kernels made of a matrix, to be compared with
+// the models anywhere. Knows no model and no GPU. The file is JSON, schema halfulp.recording/1, and states the
+// definitions of its inputs and checksums.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "emulation/backend.h"
+#include "emulation/recordings/kernel_inputs.h"
 #include "lib/json.h"
 
 namespace halfulp {
@@ -37,10 +39,31 @@ struct RecordedInstruction {
   std::vector<RecordedSweep> sweeps;
 };
 
+// 16 elements of a row, and what a kernel made of them.
+inline constexpr uint64_t kRunElements = 16;
+struct RecordedRun {
+  uint32_t run;  // the first element is 16 * run
+  std::vector<uint32_t> codes;
+  uint32_t scale;  // of their block; 0 where there is none
+
+  friend bool operator==(const RecordedRun&, const RecordedRun&) = default;
+};
+
+// What the kernel of a recipe made of the matrix of kernel_inputs.h.
+struct RecordedKernel {
+  std::string recipe;  // as stated_name() has it
+  Dtype dtype;
+  KernelForms forms;
+  std::vector<KernelChunk> chunks;     // checksums of the first chunks
+  uint64_t mismatches = 0;             // runs that the CPU of the build that recorded makes otherwise
+  std::vector<RecordedRun> differing;  // some of them
+};
+
 struct Recording {
   std::string device, compute, target, driver, cuda;  // as in DeviceInfo
   std::string halfulp;                                // version of the program that recorded
   std::vector<RecordedInstruction> instructions;      // in catalog order
+  std::vector<RecordedKernel> kernels;                // by recipe and dtype
   std::vector<std::string> ignored;                   // members of the file that nothing here reads
 };
 

@@ -2,11 +2,15 @@
 // A device for tests: the models stand in for a GPU's instructions, and one of them can be made wrong. Fast where
 // nothing is wrong.
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "emulation/backend.h"
+#include "emulation/blocks/recipes.h"
+#include "emulation/elements.h"
 #include "emulation/recordings/models.h"
 
 namespace halfulp {
@@ -19,6 +23,17 @@ struct WrongInstruction {
 
 inline WrongInstruction& wrong_instruction() {
   static WrongInstruction wrong;
+  return wrong;
+}
+
+// What its kernels do otherwise than the CPU: bytes of one recipe, changed.
+struct WrongKernel {
+  std::string_view recipe = {};
+  std::function<void(const KernelMatrix& x, std::span<std::byte> codes, std::span<std::byte> scales)> change = {};
+};
+
+inline WrongKernel& wrong_kernel() {
+  static WrongKernel wrong;
   return wrong;
 }
 
@@ -61,6 +76,27 @@ inline std::vector<uint32_t> fake_convert(int id, CvtInputs inputs, CvtRange ran
   return answers;
 }
 
+inline constexpr std::array<Recipe, 3> kFakeKernels = [] {
+  std::array<Recipe, 3> recipes{recipe_named("bf16"), recipe_named("nvfp4/te-2d"), recipe_named("nvfp4/te")};
+  recipes[2].policy.rounding = Rounding::stochastic;
+  recipes[2].random = RandomSource::te;
+  return recipes;
+}();
+
+inline KernelForms fake_forms(const Recipe& recipe) {
+  KernelForms forms{.native_elements = true, .native_scales = {}};
+  if (has_scale(recipe)) forms.native_scales = false;
+  return forms;
+}
+
+inline void run_fake_kernel(const Recipe& recipe, const KernelMatrix& x, std::span<std::byte> codes,
+                            std::span<std::byte> scales) {
+  std::vector<float> numbers(x.shape.elements());
+  load_elements<float>(x.dtype, x.elements.data(), 0, numbers);
+  quantize<float>(recipe, x.tensor, x.shape, numbers, x.random, codes, scales);
+  if (recipe.name == wrong_kernel().recipe) wrong_kernel().change(x, codes, scales);
+}
+
 inline DeviceInfo open_fake(int) {
   return {.name = "Fake GPU",
           .compute = "10.0",
@@ -76,6 +112,9 @@ inline const Backend kFakeBackend{.name = "fake",
                                   .count = [] { return 1; },
                                   .open = detail::open_fake,
                                   .sweep_cvt = detail::fake_sweep,
-                                  .convert = detail::fake_convert};
+                                  .convert = detail::fake_convert,
+                                  .kernels = detail::kFakeKernels,
+                                  .kernel_forms = detail::fake_forms,
+                                  .run_kernel = detail::run_fake_kernel};
 
 }  // namespace halfulp
