@@ -27,20 +27,42 @@ HOST_DEVICE constexpr PhiloxBlock philox_round(PhiloxKey key, PhiloxBlock counte
            uint32_t(product0 >> 32) ^ counter[3] ^ key.high, uint32_t(product0)}};
 }
 
-HOST_DEVICE constexpr PhiloxBlock philox4x32(PhiloxKey key, PhiloxBlock counter) {
-  constexpr int kRounds = 10;
-  for (int round = 0; round < kRounds; ++round) {
-    counter = philox_round(key, counter);
+// The keys of the rounds. They hold for a seed, so that who wants many blocks computes them once.
+struct PhiloxKeys {
+  static constexpr int kRounds = 10;
+  PhiloxKey of_round[kRounds];
+};
+
+HOST_DEVICE constexpr PhiloxKeys philox_keys(PhiloxKey key) {
+  PhiloxKeys keys{};
+  for (PhiloxKey& round : keys.of_round) {
+    round = key;
     key = {key.low + 0x9E37'79B9, key.high + 0xBB67'AE85};  // the golden ratio and sqrt(3) - 1, in 32 bits
   }
+  return keys;
+}
+
+HOST_DEVICE constexpr PhiloxKeys philox_keys(uint64_t seed) {
+  return philox_keys(PhiloxKey{uint32_t(seed), uint32_t(seed >> 32)});
+}
+
+HOST_DEVICE constexpr PhiloxBlock philox_rounds(const PhiloxKeys& keys, PhiloxBlock counter) {
+  for (const PhiloxKey& key : keys.of_round) counter = philox_round(key, counter);
   return counter;
+}
+
+HOST_DEVICE constexpr PhiloxBlock philox4x32(PhiloxKey key, PhiloxBlock counter) {
+  return philox_rounds(philox_keys(key), counter);
 }
 
 // Block number `block` of a stream. Streams never overlap: the stream is one half of the counter, the block the other.
 // Transformer Engine counts alike (its subsequence is the stream, its offset the block); curand's offset counts words.
+HOST_DEVICE constexpr PhiloxBlock random_block(const PhiloxKeys& keys, uint64_t stream, uint64_t block) {
+  return philox_rounds(keys, {{uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32)}});
+}
+
 HOST_DEVICE constexpr PhiloxBlock random_block(uint64_t seed, uint64_t stream, uint64_t block) {
-  return philox4x32({uint32_t(seed), uint32_t(seed >> 32)},
-                    {{uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32)}});
+  return random_block(philox_keys(seed), stream, block);
 }
 
 // Word number `index` of a stream.
