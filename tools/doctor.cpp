@@ -14,6 +14,7 @@
 #include "tools/backends.h"
 #include "tools/facts.h"
 #include "tools/halfulp_version.h"
+#include "tools/kernel_text.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
 
@@ -24,6 +25,9 @@ constexpr std::string_view kNotes =
     R"(How a conversion's model is known: measured on hardware over every input, matched with published recordings of some
 inputs, or read in the PTX ISA only. On a GPU a conversion is native, the instruction itself, or emulated by its model.
 What is native here and not measured yet is worth a recording: halfulp record -o FILE.json.
+Of recordings that are named it says which recipes' kernels they prove, by comparing them with the CPU: `proven` is a
+kernel that computed all of the recorded matrix as the CPU does, from F32, F16 and BF16, in the form that is stated.
+'halfulp replay' shows what differs, and compares conversions.
 A machine without a GPU is no fault: the exit code is 0.)";
 
 // A device of a backend, or why it cannot be used.
@@ -125,8 +129,6 @@ std::vector<Facts> conversion_rows(const std::vector<Device>& devices) {
   return rows;
 }
 
-std::string form_text(bool native) { return native ? "native" : "software"; }
-
 // The recipes that have a kernel of their own, in the order of the kernels, and how it converts on each device.
 std::vector<Facts> kernel_rows(const std::vector<Device>& devices) {
   std::vector<Facts> rows;
@@ -144,6 +146,80 @@ std::vector<Facts> kernel_rows(const std::vector<Device>& devices) {
     }
   }
   return rows;
+}
+
+// What a recording says of the kernels.
+struct Proof {
+  std::string path;
+  Recording recording;
+  std::vector<KernelReplay> kernels;
+};
+
+std::vector<Proof> proofs_of(const Arguments& arguments) {
+  std::vector<Proof> proofs;
+  for (const std::string& path : arguments.positionals("RECORDING"))
+    proofs.push_back({.path = path, .recording = read_recording(path), .kernels = {}});
+  for (Proof& proof : proofs) {
+    proof.kernels = kernels_to_replay(proof.path, proof.recording);
+    replay_kernels(proof.kernels, default_threads(), [](uint64_t) {});
+  }
+  return proofs;
+}
+
+// Of one recipe's kernels.
+std::string state_of(std::span<const KernelReplay> kernels) {
+  if (!std::ranges::all_of(kernels, &KernelReplay::agrees)) return "differs";
+  const auto is_whole = [](const KernelReplay& kernel) { return kernel.recorded->chunks.size() == kKernelChunks; };
+  const bool whole = kernels.size() == std::size(kKernelDtypes) && std::ranges::all_of(kernels, is_whole);
+  return whole ? "proven" : kernels.empty() ? "not recorded" : "proven in part";
+}
+
+Facts proof_row(const std::string& recipe, std::span<const KernelReplay> kernels) {
+  const KernelForms forms = kernels.empty() ? KernelForms{} : kernels.front().recorded->forms;
+  uint64_t elements = 0;
+  for (const KernelReplay& kernel : kernels) elements += elements_of(*kernel.recorded);
+  return {{"recipe", recipe},
+          {"elements", kernels.empty() ? "" : form_text(forms.native_elements)},
+          {"scales", form_text(forms.native_scales)},
+          {"compared", elements, count_cell(elements).text},
+          {"state", state_of(kernels)}};
+}
+
+// The recipes of a recording, and those that have a kernel in this build and are not in it.
+std::vector<Facts> proof_rows(const Proof& proof) {
+  std::vector<Facts> rows;
+  std::span<const KernelReplay> rest = proof.kernels;
+  while (!rest.empty()) {
+    const std::string& recipe = rest.front().recorded->recipe;
+    const auto end = std::ranges::find_if(rest, [&](const KernelReplay& k) { return k.recorded->recipe != recipe; });
+    rows.push_back(proof_row(recipe, rest.first(std::size_t(end - rest.begin()))));
+    rest = rest.subspan(std::size_t(end - rest.begin()));
+  }
+  for (const Backend* backend : backends())
+    for (const Recipe& recipe : backend->kernels)
+      if (std::ranges::none_of(rows, [&](const Facts& facts) { return facts[0].text == stated_name(recipe); }))
+        rows.push_back(proof_row(stated_name(recipe), {}));
+  return rows;
+}
+
+std::string proofs_text(const std::vector<Proof>& proofs, Color color) {
+  std::string text;
+  for (const Proof& proof : proofs) {
+    text += fmt::format("\nKernels in {} ({}, {}):\n", proof.path, proof.recording.device, proof.recording.target);
+    const std::vector<Facts> rows = proof_rows(proof);
+    text += rows.empty() ? "none\n" : to_text(to_table(rows), color);
+  }
+  return text;
+}
+
+Json proofs_json(const std::vector<Proof>& proofs) {
+  Json list = Json::array();
+  for (const Proof& proof : proofs)
+    list.push_back({{"file", proof.path},
+                    {"device", proof.recording.device},
+                    {"target", proof.recording.target},
+                    {"kernels", to_json(proof_rows(proof))}});
+  return list;
 }
 
 std::string text_of(const std::vector<Device>& devices, Color color) {
@@ -173,11 +249,14 @@ Json json_of(const std::vector<Device>& devices) {
 ExitCode run(const Arguments& arguments) {
   const OutputMode mode = output_mode_of(arguments);
   const Color color = color_of(arguments);
+  const std::vector<Proof> proofs = proofs_of(arguments);
   const std::vector<Device> devices = all_devices();
+  Json json = json_of(devices);
+  if (!proofs.empty()) json["recordings"] = proofs_json(proofs);
   switch (mode) {
-    case OutputMode::json: std::cout << dump_result("doctor", json_of(devices)); break;
+    case OutputMode::json: std::cout << dump_result("doctor", json); break;
     case OutputMode::csv: std::cout << to_csv(to_table(conversion_rows(devices))); break;
-    case OutputMode::text: std::cout << text_of(devices, color); break;
+    case OutputMode::text: std::cout << text_of(devices, color) << proofs_text(proofs, color); break;
   }
   return ExitCode::good;
 }
@@ -190,7 +269,7 @@ Verb doctor_verb() {
       .summary = "what this machine's GPU has, what is emulated there, and what no hardware has proven",
       .examples = {{"halfulp doctor", "this machine, this build, and the conversions that are not measured"},
                    {"halfulp doctor --csv", "every conversion"}},
-      .positionals = {},
+      .positionals = {{.name = "RECORDING", .help = "FILE.json of 'halfulp record'", .count = Positional::Count::any}},
       .options = {"--json", "--csv", "--color"},
       .run = run,
       .notes = kNotes,

@@ -1,20 +1,27 @@
-// halfulp record: what the conversion instructions of a GPU answer, into a file that `halfulp replay` checks anywhere.
+// halfulp record: what the conversion instructions of a GPU answer and what its kernels compute, into a file that
+// `halfulp replay` checks anywhere.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
+#include <utility>
 
+#include "emulation/recordings/kernel_name.h"
+#include "emulation/recordings/kernels.h"
 #include "emulation/recordings/models.h"
 #include "emulation/recordings/record.h"
 #include "lib/atomic_file.h"
 #include "lib/error.h"
 #include "lib/notice.h"
+#include "lib/threads.h"
 #include "tools/backends.h"
 #include "tools/facts.h"
 #include "tools/halfulp_version.h"
 #include "tools/instruction_name.h"
+#include "tools/kernel_text.h"
 #include "tools/options.h"
 #include "tools/verbs.h"
 
@@ -22,15 +29,19 @@ namespace halfulp {
 namespace {
 
 constexpr uint32_t kEveryChunk = 256, kQuickChunks = 16;
+using KernelOf = std::pair<const Recipe*, Dtype>;
 
 constexpr std::string_view kNotes =
     R"(Every conversion of the catalog that the GPU's code has as an instruction is asked for all its inputs: for f32 sources
 all 2^32 values in every lane, and 2^32 pairs of values near ties and limits; of narrower sources every register; with
 .rs random words of both kinds. What is emulated on this GPU is never recorded. The GPU is cuda:0 unless --device names
 another.
+Then every recipe that has a kernel of its own is computed from F32, F16 and BF16, on a matrix of 2^22 numbers of every
+kind, and compared with the CPU: checksums of codes and scales go into the file, and the form of the conversions in
+them, native or software. --instruction and --recipe choose: where one is given, only what is named is recorded.
 The file has the definitions of inputs and checksums in words; per instruction a checksum for each of 256 chunks of
 inputs, 64 answers as they are, how many answers the models do not give, and up to 16 of those.
-It is written whole after each instruction. Where it exists already, what it lacks is added: an interrupted recording
+It is written whole after each instruction and recipe. Where it exists already, what it lacks is added: an interrupted recording
 goes on where it ended.
 Exit code 0 means recorded, whatever the answers are: 'halfulp replay' tells, and shows what differs.)";
 
@@ -40,6 +51,8 @@ struct Job {
   DeviceInfo device;
   std::string path;
   RecordJob work;
+  std::vector<KernelOf> kernels;  // by dtype
+  uint32_t kernel_chunks;
   Recording recording;
 };
 
@@ -51,7 +64,8 @@ std::vector<int> native_instructions(const DeviceInfo& device) {
 }
 
 std::vector<int> instructions_of(const Arguments& arguments, const DeviceInfo& device) {
-  if (!arguments.has("--instruction")) return native_instructions(device);
+  if (!arguments.has("--instruction"))
+    return arguments.has("--recipe") ? std::vector<int>() : native_instructions(device);
   std::vector<int> ids;
   for (const std::string& name : arguments.list("--instruction")) {
     ids.push_back(instruction_named(name));
@@ -62,6 +76,20 @@ std::vector<int> instructions_of(const Arguments& arguments, const DeviceInfo& d
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
+}
+
+// The recipes that have a kernel: all, those that are named, or none where only instructions are.
+std::vector<KernelOf> kernels_of(const Arguments& arguments, const Backend& backend) {
+  std::vector<std::string> names = arguments.list("--recipe");
+  const bool all = names.empty() && !arguments.has("--instruction");
+  std::vector<KernelOf> kernels;
+  for (const Dtype dtype : kKernelDtypes)
+    for (const Recipe& recipe : backend.kernels)
+      if (all || std::ranges::find(names, stated_name(recipe)) != names.end()) kernels.emplace_back(&recipe, dtype);
+  for (const KernelOf& kernel : kernels) std::erase(names, stated_name(*kernel.first));
+  if (names.empty()) return kernels;
+  throw UsageError(
+      fmt::format("--recipe {}: has no kernel of its own; 'halfulp doctor' lists those that have", names.front()));
 }
 
 // What stands in the file already, which must be the same device's.
@@ -91,10 +119,13 @@ Job job_of(const Arguments& arguments) {
           .device = chosen.backend->open(chosen.index),
           .path = arguments.string("--output"),
           .work = {},
+          .kernels = {},
+          .kernel_chunks = arguments.flag("--quick") ? kQuickKernelChunks : kKernelChunks,
           .recording = {}};
   job.work = {.ptx_cvt_ids = instructions_of(arguments, job.device),
               .most_chunks = arguments.flag("--quick") ? kQuickChunks : kEveryChunk,
               .recorded = arguments.flag("--force") ? Recorded::again : Recorded::skip};
+  job.kernels = kernels_of(arguments, *job.backend);
   job.recording = recording_in(job.path, job.device);
   return job;
 }
@@ -106,15 +137,49 @@ void save(const Job& job) {
   file.commit();
 }
 
-// Saves after each instruction, so that an interrupt loses the one in work at most.
-void record(Job& job, std::span<const int> ids, ProgressMode mode) {
-  Progress progress("record", inputs_of(ids, job.work.most_chunks), ProgressUnit::elements, mode);
+// What of a job the file lacks.
+struct Missing {
+  std::vector<int> instructions;
+  std::vector<KernelOf> kernels;
+
+  std::size_t count() const { return instructions.size() + kernels.size(); }
+};
+
+Missing missing(const Job& job) {
+  Missing missing{.instructions = missing_instructions(job.recording, job.work), .kernels = job.kernels};
+  if (job.work.recorded == Recorded::skip)
+    std::erase_if(missing.kernels, [&](const KernelOf& kernel) {
+      return has_kernel(job.recording, stated_name(*kernel.first), kernel.second, job.kernel_chunks);
+    });
+  return missing;
+}
+
+uint64_t elements_of(const Job& job) { return job.kernel_chunks * kKernelChunk.elements(); }
+
+void record_kernels(Job& job, const std::vector<KernelOf>& kernels, Progress& progress) {
+  std::vector<std::byte> elements;
+  std::optional<Dtype> present;
+  for (const auto& [recipe, dtype] : kernels) {
+    throw_if_interrupted();
+    if (present != dtype) elements = kernel_elements(dtype, 0, elements_of(job));
+    present = dtype;
+    record_kernel(*job.backend, *recipe, dtype, elements, default_threads(), job.recording);
+    save(job);
+    progress.advance(elements_of(job));
+  }
+}
+
+// Saves after each instruction and kernel, so that an interrupt loses the one in work at most.
+void record(Job& job, const Missing& missing, ProgressMode mode) {
+  const uint64_t inputs = inputs_of(missing.instructions, job.work.most_chunks);
+  Progress progress("record", inputs + missing.kernels.size() * elements_of(job), ProgressUnit::elements, mode);
   save(job);  // fails now rather than after the work
-  for (const int id : ids) {
+  for (const int id : missing.instructions) {
     record_instruction(*job.backend, id, job.work.most_chunks, job.recording,
-                       [&](uint64_t inputs) { progress.advance(inputs); });
+                       [&](uint64_t count) { progress.advance(count); });
     save(job);
   }
+  record_kernels(job, missing.kernels, progress);
 }
 
 Facts row_of(const RecordedInstruction& instruction) {
@@ -131,12 +196,46 @@ Facts row_of(const RecordedInstruction& instruction) {
           {"mismatches", mismatches, count_cell(mismatches).text}};
 }
 
-std::string verdict_of(const Job& job, const std::vector<Facts>& rows) {
-  const auto differs = [](const Facts& facts) { return facts.back().value != 0; };
-  const auto different = std::ranges::count_if(rows, differs);
-  if (different == 0) return "Every answer is the model's.";
-  return fmt::format("Answers that the models do not give, in {} of them: 'halfulp replay {}' shows them, bit by bit.",
-                     different, job.path);
+std::vector<Facts> kernel_rows(const Recording& recording) {
+  std::vector<uint64_t> mismatches;
+  for (const RecordedKernel& kernel : recording.kernels) mismatches.push_back(kernel.mismatches);
+  return kernel_rows(recording.kernels, "mismatches", mismatches);
+}
+
+// How many rows have mismatches, which stand last.
+std::ptrdiff_t count_different(const std::vector<Facts>& rows) {
+  return std::ranges::count_if(rows, [](const Facts& facts) { return facts.back().value != 0; });
+}
+
+std::string verdict_of(const Job& job, const std::vector<Facts>& instructions, const std::vector<Facts>& kernels) {
+  const auto conversions = count_different(instructions), recipes = count_different(kernels);
+  if (conversions + recipes == 0)
+    return kernels.empty() ? "Every answer is the model's." : "Everything is the model's.";
+  return fmt::format("Not as the models have it: {} conversions, {} recipes; 'halfulp replay {}' shows it, bit by bit.",
+                     conversions, recipes, job.path);
+}
+
+// The runs of the kernels that differ from the CPU's.
+std::string differing_text(const Job& job, Color color) {
+  std::string text;
+  for (const RecordedKernel& kernel : job.recording.kernels) {
+    if (kernel.mismatches == 0) continue;
+    const Recipe& recipe = recipe_of_recording(job.path, kernel.recipe);
+    text += runs_text(kernel, recipe, differing_runs(kernel, recipe), color);
+  }
+  return text;
+}
+
+std::string text_of(const Job& job, const std::vector<Facts>& rows, std::size_t recorded_now, Color color) {
+  const std::vector<Facts> kernels = kernel_rows(job.recording);
+  std::string text = rows.empty() ? "" : to_text(to_table(rows), color) + "\n";
+  if (!kernels.empty()) {
+    text += "Kernels, by how they convert; mismatches are runs of 16 elements:\n" + to_text(to_table(kernels), color);
+    text += differing_text(job, color) + "\n";
+  }
+  return text + fmt::format("{} ({}): in {}: {} instructions, {} kernels, {} recorded now. {}\n", job.device.name,
+                            job.device.target, job.path, rows.size(), job.recording.kernels.size(), recorded_now,
+                            verdict_of(job, rows, kernels));
 }
 
 void print(const Arguments& arguments, const Job& job, std::size_t recorded_now) {
@@ -144,18 +243,14 @@ void print(const Arguments& arguments, const Job& job, std::size_t recorded_now)
   for (const RecordedInstruction& instruction : job.recording.instructions) rows.push_back(row_of(instruction));
   const OutputMode mode = output_mode_of(arguments);
   if (mode == OutputMode::json) {
-    const Json body = {{"device", job.device.name},
-                       {"file", job.path},
-                       {"recorded_now", recorded_now},
-                       {"target", job.device.target},
-                       {"instructions", to_json(rows)}};
+    const Json body = {{"device", job.device.name},     {"file", job.path},
+                       {"recorded_now", recorded_now},  {"target", job.device.target},
+                       {"instructions", to_json(rows)}, {"kernels", to_json(kernel_rows(job.recording))}};
     std::cout << dump_result("record", body);
   } else if (mode == OutputMode::csv) {
     std::cout << to_csv(to_table(rows));
   } else {
-    std::cout << to_text(to_table(rows), color_of(arguments))
-              << fmt::format("\n{} ({}): instructions in {}: {}, {} of them recorded now. {}\n", job.device.name,
-                             job.device.target, job.path, rows.size(), recorded_now, verdict_of(job, rows));
+    std::cout << text_of(job, rows, recorded_now, color_of(arguments));
   }
 }
 
@@ -163,13 +258,14 @@ ExitCode run(const Arguments& arguments) {
   output_mode_of(arguments);  // refuses what contradicts before the work
   color_of(arguments);
   Job job = job_of(arguments);
-  const std::vector<int> ids = missing_instructions(job.recording, job.work);
-  if (ids.size() < job.work.ptx_cvt_ids.size()) {
-    notice(fmt::format("{} has {} of the {} instructions already; --force records them again", job.path,
-                       job.work.ptx_cvt_ids.size() - ids.size(), job.work.ptx_cvt_ids.size()));
+  const Missing lacking = missing(job);
+  const std::size_t all = job.work.ptx_cvt_ids.size() + job.kernels.size();
+  if (lacking.count() < all) {
+    notice(fmt::format("{} has {} of the {} instructions and kernels already; --force records them again", job.path,
+                       all - lacking.count(), all));
   }
-  if (!ids.empty()) record(job, ids, progress_of(arguments));
-  print(arguments, job, ids.size());
+  if (lacking.count() > 0) record(job, lacking, progress_of(arguments));
+  print(arguments, job, lacking.count());
   return ExitCode::good;
 }
 
@@ -178,14 +274,15 @@ ExitCode run(const Arguments& arguments) {
 Verb record_verb() {
   return {
       .name = "record",
-      .summary = "records what the conversion instructions of a GPU answer",
-      .examples = {{"halfulp record -o b200.json", "every conversion that the first GPU has, over all inputs"},
+      .summary = "records what the conversion instructions of a GPU answer, and what its kernels compute",
+      .examples = {{"halfulp record -o b200.json",
+                    "every conversion that the first GPU has, over all inputs, and every kernel"},
                    {"halfulp record -o b200.json --instruction cvt.rs.satfinite.e2m1x4.f32 --force",
                     "one instruction, again"},
                    {"halfulp record -o quick.json --quick --device cuda:1", "a 16th of the inputs, on the second GPU"}},
       .positionals = {},
-      .options = {"--output", "--device", "--instruction", "--quick", "--force", "--json", "--csv", "--color",
-                  "--progress"},
+      .options = {"--output", "--device", "--instruction", "--recipe", "--quick", "--force", "--json", "--csv",
+                  "--color", "--progress"},
       .run = run,
       .notes = kNotes,
   };

@@ -8,6 +8,7 @@
 #include "lib/error.h"
 #include "lib/notice.h"
 #include "tools/instruction_name.h"
+#include "tools/kernel_text.h"
 #include "tools/options.h"
 #include "tools/replay_text.h"
 #include "tools/verbs.h"
@@ -22,6 +23,8 @@ constexpr std::string_view kNotes =
 Its answers are compared one by one, and its checksums over chunks of 2^24 inputs with those of the models: of each
 sweep the --sample chunks spread over it, and those where answers differed when they were recorded; with --full every
 chunk. The table says how much that was. A full recording takes hours of processor time, the sample minutes.
+Kernels are compared in all of their chunks, in seconds; of runs of 16 elements that the recording keeps each code is
+shown. --instruction and --recipe choose: where one is given, only what is named is compared. --csv has conversions.
 Inputs are named by numbers, and the file says what they are: of f32 sources number 0x3f800000 is 1.0 in lane 0.
 Exit code 1 where anything differs.)";
 
@@ -31,34 +34,47 @@ uint32_t chunks_of(const Arguments& arguments) {
   return kMostChunks;
 }
 
-// Leaves the instructions that --instruction names; all where there is none.
+bool names_any(const Arguments& arguments) { return arguments.has("--instruction") || arguments.has("--recipe"); }
+
+// Leaves the instructions and recipes that --instruction and --recipe name; all where there is neither.
 void select(const Arguments& arguments, const std::string& path, Recording& recording) {
-  if (!arguments.has("--instruction")) return;
+  if (!names_any(arguments)) return;
   std::vector<int> ids;
   for (const std::string& name : arguments.list("--instruction")) ids.push_back(instruction_named(name));
+  const std::vector<std::string> recipes = arguments.list("--recipe");
   std::erase_if(recording.instructions, [&](const RecordedInstruction& instruction) {
     return std::ranges::find(ids, instruction.ptx_cvt_id) == ids.end();
   });
-  if (recording.instructions.empty())
-    throw InputError({.file = path}, "has none of the instructions that --instruction names");
+  std::erase_if(recording.kernels, [&](const RecordedKernel& kernel) {
+    return std::ranges::find(recipes, kernel.recipe) == recipes.end();
+  });
+  if (recording.instructions.empty() && recording.kernels.empty())
+    throw InputError({.file = path}, "has nothing that --instruction and --recipe name");
 }
 
 std::vector<ReplayedFile> read_files(const Arguments& arguments) {
   std::vector<ReplayedFile> files;
   for (const std::string& path : arguments.positionals("RECORDING")) {
-    files.push_back({.path = path, .recording = read_recording(path), .sweeps = {}});
+    files.push_back({.path = path, .recording = read_recording(path), .sweeps = {}, .kernels = {}});
     select(arguments, path, files.back().recording);
   }
+  for (ReplayedFile& file : files) file.kernels = kernels_to_replay(file.path, file.recording);
   return files;
 }
 
 void compare(const Arguments& arguments, std::vector<ReplayedFile>& files) {
   const ReplayOptions options{.most_chunks = chunks_of(arguments), .threads = threads_of(arguments)};
   uint64_t inputs = 0;
-  for (const ReplayedFile& file : files) inputs += inputs_of(plan_replay(file.recording, options.most_chunks));
+  for (const ReplayedFile& file : files) {
+    inputs += inputs_of(plan_replay(file.recording, options.most_chunks));
+    for (const RecordedKernel& kernel : file.recording.kernels) inputs += elements_of(kernel);
+  }
   Progress progress("replay", inputs, ProgressUnit::elements, progress_of(arguments));
-  for (ReplayedFile& file : files)
-    file.sweeps = replay(file.recording, options, [&](uint64_t count) { progress.advance(count); });
+  const auto advance = [&](uint64_t count) { progress.advance(count); };
+  for (ReplayedFile& file : files) {
+    replay_kernels(file.kernels, options.threads, advance);
+    file.sweeps = replay(file.recording, options, advance);
+  }
 }
 
 std::string csv_of(const std::vector<ReplayedFile>& files) {
@@ -106,13 +122,14 @@ ExitCode run(const Arguments& arguments) {
 Verb replay_verb() {
   return {
       .name = "replay",
-      .summary = "compares recorded answers of GPUs with the models",
+      .summary = "compares recorded answers of GPUs, and bytes of their kernels, with the models",
       .examples = {{"halfulp replay tests/golden/h200/cvt_all.json -i cvt.rn.bf16.f32,cvt.rn.satfinite.e4m3x2.f32",
                     "two instructions of an H200, a sample of their inputs"},
                    {"halfulp replay b200.json", "what `halfulp record` wrote"},
                    {"halfulp replay b200.json --full --threads 32", "every input, for some minutes"}},
       .positionals = {{.name = "RECORDING", .help = "FILE.json", .count = Positional::Count::at_least_one}},
-      .options = {"--instruction", "--sample", "--full", "--json", "--csv", "--color", "--threads", "--progress"},
+      .options = {"--instruction", "--recipe", "--sample", "--full", "--json", "--csv", "--color", "--threads",
+                  "--progress"},
       .run = run,
       .notes = kNotes,
   };

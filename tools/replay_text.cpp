@@ -4,6 +4,7 @@
 #include <span>
 
 #include "emulation/recordings/models.h"
+#include "tools/kernel_text.h"
 #include "tools/number_text.h"
 
 namespace halfulp {
@@ -132,6 +133,50 @@ std::string unrecorded_text(const ReplayedFile& file) {
   return missing == 0 ? "" : fmt::format(" {} has {} more conversions that are not recorded.", target, missing);
 }
 
+std::vector<Facts> kernel_rows(const ReplayedFile& file) {
+  std::vector<uint64_t> wrong;
+  for (const KernelReplay& kernel : file.kernels) wrong.push_back(kernel.wrong_chunks.size());
+  return kernel_rows(file.recording.kernels, "wrong_chunks", wrong);
+}
+
+std::string kernel_text(const KernelReplay& kernel, Color color) {
+  std::string chunks;
+  for (const uint32_t chunk : kernel.wrong_chunks) chunks += fmt::format("{}{}", chunks.empty() ? "" : ", ", chunk);
+  std::string text = runs_text(*kernel.recorded, *kernel.recipe, kernel.wrong_runs, color);
+  if (!chunks.empty())
+    text += fmt::format("chunks that differ: {} of {}: {}\n", kernel.wrong_chunks.size(),
+                        kernel.recorded->chunks.size(), chunks);
+  return text;
+}
+
+std::string kernels_text(const ReplayedFile& file, Color color) {
+  if (file.kernels.empty()) return "";
+  std::string text = file.sweeps.empty() ? "" : "\n";
+  text += "Kernels, by how they convert:\n" + to_text(to_table(kernel_rows(file)), color);
+  uint64_t elements = 0, wrong = 0;
+  for (const KernelReplay& kernel : file.kernels) {
+    elements += elements_of(*kernel.recorded);
+    wrong += !kernel.agrees();
+    if (!kernel.agrees()) text += kernel_text(kernel, color);
+  }
+  return text + fmt::format("\n{} kernel{}: {} elements compared by checksum. {}\n", file.kernels.size(),
+                            file.kernels.size() == 1 ? "" : "s", count_text(elements),
+                            wrong == 0 ? "No mismatch." : fmt::format("Mismatches in {} of them.", wrong));
+}
+
+Json kernel_json(const KernelReplay& kernel) {
+  const RecordedKernel& recorded = *kernel.recorded;
+  Json forms = {{"elements", form_text(recorded.forms.native_elements)}};
+  if (recorded.forms.native_scales) forms["scales"] = form_text(recorded.forms.native_scales);
+  return {{"recipe", recorded.recipe},
+          {"dtype", row(recorded.dtype).name},
+          {"form", forms},
+          {"elements_compared", elements_of(recorded)},
+          {"chunks_compared", recorded.chunks.size()},
+          {"wrong_chunks", kernel.wrong_chunks},
+          {"wrong_elements", to_json(run_rows(*kernel.recipe, recorded.dtype, kernel.wrong_runs))}};
+}
+
 std::string verdict_text(const ReplayedFile& file) {
   const Totals sum = totals_of(file.sweeps);
   const auto instructions = by_instruction(file.sweeps);
@@ -171,7 +216,8 @@ Json sweep_json(const SweepReplay& sweep) {
 }  // namespace
 
 bool ReplayedFile::agrees() const {
-  return std::ranges::all_of(sweeps, [](const SweepReplay& sweep) { return sweep.agrees(); });
+  return std::ranges::all_of(sweeps, [](const SweepReplay& sweep) { return sweep.agrees(); }) &&
+         std::ranges::all_of(kernels, [](const KernelReplay& kernel) { return kernel.agrees(); });
 }
 
 std::vector<Facts> instruction_rows(const ReplayedFile& file) {
@@ -196,7 +242,8 @@ std::string to_text(const ReplayedFile& file, Color color) {
   if (!file.sweeps.empty()) text += to_text(to_table(instruction_rows(file)), color);
   for (const SweepReplay& sweep : file.sweeps)
     if (!sweep.agrees()) text += sweep_text(sweep, color);
-  return text + "\n" + verdict_text(file);
+  if (!file.sweeps.empty() || file.kernels.empty()) text += "\n" + verdict_text(file);
+  return text + kernels_text(file, color);
 }
 
 Json to_json(const ReplayedFile& file) {
@@ -208,10 +255,12 @@ Json to_json(const ReplayedFile& file) {
     instructions.push_back(
         {{"instruction", row.name}, {"evidence", kEvidenceNames[std::size_t(row.evidence)]}, {"sweeps", list}});
   }
+  Json kernels = Json::array();
+  for (const KernelReplay& kernel : file.kernels) kernels.push_back(kernel_json(kernel));
   const Recording& recording = file.recording;
-  return {{"file", file.path},          {"device", recording.device},  {"target", recording.target},
-          {"driver", recording.driver}, {"cuda", recording.cuda},      {"not_compared", recording.ignored},
-          {"agrees", file.agrees()},    {"instructions", instructions}};
+  return {{"file", file.path},          {"device", recording.device},   {"target", recording.target},
+          {"driver", recording.driver}, {"cuda", recording.cuda},       {"not_compared", recording.ignored},
+          {"agrees", file.agrees()},    {"instructions", instructions}, {"kernels", kernels}};
 }
 
 }  // namespace halfulp

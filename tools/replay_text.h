@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "emulation/recordings/kernels.h"
 #include "emulation/recordings/replay.h"
 #include "tools/facts.h"
 
@@ -13,7 +14,8 @@ namespace halfulp {
 struct ReplayedFile {
   std::string path;
   Recording recording;
-  std::vector<SweepReplay> sweeps;  // by instruction, in catalog order
+  std::vector<SweepReplay> sweeps;    // by instruction, in catalog order
+  std::vector<KernelReplay> kernels;  // as they are recorded
 
   bool agrees() const;
 };

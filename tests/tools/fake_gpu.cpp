@@ -1,5 +1,8 @@
 // The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do. It
-// computes recipes as the CPU does, but for the lowest bit of each array's first code, so that a test sees who did it.
+// computes recipes as the CPU does, but for the lowest bit of each array's first code, so that a test sees who did it;
+// its kernels as the CPU does, but for the recipe that HALFULP_WRONG_KERNEL in the environment names.
+
+#include <cstdlib>
 
 #include "tests/emulation/fake_device.h"
 #include "tools/backends.h"
@@ -22,10 +25,20 @@ void quantize_visibly(const Recipe& recipe, const TensorScale& tensor, const Mat
 
 std::string form(const Recipe&) { return "by the test"; }
 
+// Element 3 of row 2: the mistake of a kernel that takes its lanes in another order.
+void break_kernel() {
+  const char* recipe = std::getenv("HALFULP_WRONG_KERNEL");
+  if (recipe == nullptr) return;
+  wrong_kernel() = {recipe, [](const KernelMatrix& x, std::span<std::byte> codes, std::span<std::byte>) {
+                      codes[codes.size() * (2 * x.shape.cols + 3) / x.shape.elements()] ^= std::byte{0x10};
+                    }};
+}
+
 }  // namespace
 
 std::span<const Backend* const> backends() {
   static const Backend kNarrow = [] {
+    break_kernel();
     Backend backend = kFakeBackend;
     backend.name = "cuda";
     backend.open = open_narrow;

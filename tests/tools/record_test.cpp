@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "lib/json.h"
 #include "tests/lib/test_files.h"
+#include "tests/tools/golden.h"
 #include "tests/tools/run_program.h"
 
 namespace halfulp {
@@ -27,7 +29,7 @@ class Record : public testing::Test {
 TEST_F(Record, WritesWhatReplayAgreesWith) {
   const ProgramRun run = record();
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.out.find("Every answer is the model's."), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("Everything is the model's."), std::string::npos) << run.out;
   EXPECT_EQ(run_halfulp({"replay", file_}).exit_code, 0);
 }
 
@@ -53,7 +55,7 @@ TEST_F(Record, AddsWhatTheFileLacks) {
   record({"-i", "cvt.rn.f16x2.e2m1x2"});
   const ProgramRun run = record({"-i", "cvt.rn.f16x2.e2m1x2,cvt.rn.f16x2.e4m3x2", "--json"});
   EXPECT_EQ(Json::parse(run.out)["recorded_now"], 1);
-  EXPECT_NE(run.err.find("has 1 of the 2 instructions already"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("has 1 of the 2 instructions and kernels already"), std::string::npos) << run.err;
   EXPECT_EQ(recorded()["instructions"].size(), 2u);
 }
 
@@ -104,6 +106,103 @@ TEST_F(Record, RefusesADevice) { EXPECT_EQ(run_halfulp({"record", "-o", "/dev/nu
 
 TEST_F(Record, FailsBeforeTheWorkWhereNothingCanBeWritten) {
   EXPECT_EQ(run_halfulp({"record", "-o", folder_ / "none/r.json"}).exit_code, 4);
+}
+
+// "nvfp4/te" with stochastic rounding and "nvfp4/te-2d" are the fake GPU's kernels, and bf16.
+constexpr const char* kStochastic = "nvfp4/te+rounding=stochastic+random=te";
+
+class RecordKernels : public Record {
+ protected:
+  ProgramRun record_wrongly(std::vector<std::string> options) {
+    options.insert(options.begin(), {"record", "-o", file_});
+    return run_halfulp(options, {.environment = {"HALFULP_WRONG_KERNEL=nvfp4/te"}});
+  }
+};
+
+TEST_F(RecordKernels, AreRecordedAfterTheConversionsFromEachDtype) {
+  EXPECT_EQ(record({"--quick"}).exit_code, 0);
+  const Json recipes = recorded()["kernels"]["recipes"];
+  EXPECT_EQ(recipes.size(), 3u);
+  for (const char* dtype : {"F32", "F16", "BF16"}) {
+    const Json& kernel = recipes[kStochastic][dtype];
+    EXPECT_EQ(kernel["form"], Json({{"elements", "native"}, {"scales", "software"}})) << dtype;
+    EXPECT_EQ(kernel["codes"].size(), 8u);
+    EXPECT_EQ(kernel["scales"].size(), 8u);
+  }
+  EXPECT_FALSE(recipes["bf16"]["F32"]["form"].contains("scales"));
+}
+
+TEST_F(RecordKernels, ReplayAgreesWithThem) {
+  record({"-r", kStochastic});
+  const ProgramRun run = run_halfulp({"replay", file_});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_NE(run.out.find("3 kernels: 12,582,912 elements compared by checksum. No mismatch."), std::string::npos)
+      << run.out;
+}
+
+TEST_F(RecordKernels, ShowAWrongOneAtOnceAndInReplay) {
+  const ProgramRun run = record_wrongly({"-r", kStochastic, "--quick"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_NE(run.out.find("1027 "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("0 conversions, 1 recipes"), std::string::npos) << run.out;
+  const ProgramRun replay = run_halfulp({"replay", "r.json"}, {.folder = folder_.path()});
+  EXPECT_EQ(replay.exit_code, 1);
+  EXPECT_EQ(Json::parse(run_halfulp({"replay", file_, "--json"}).out)["files"][0]["kernels"][0]["wrong_chunks"],
+            Json::array({0}));
+  expect_golden("replay_wrong_kernel.txt", replay.out.substr(replay.out.find('\n')));
+}
+
+TEST_F(RecordKernels, AddWhatTheFileLacks) {
+  record({"--quick", "-r", "bf16"});
+  const ProgramRun run = record({"--quick", "-r", std::string("bf16,") + kStochastic, "--json"});
+  EXPECT_EQ(Json::parse(run.out)["recorded_now"], 3) << run.out;
+  EXPECT_EQ(Json::parse(record({"-r", "bf16", "--json"}).out)["recorded_now"], 3) << "more chunks";
+}
+
+TEST_F(RecordKernels, AreLeftOutWhereInstructionsAreNamed) {
+  record({"-i", "cvt.rn.f16x2.e2m1x2"});
+  EXPECT_FALSE(recorded().contains("kernels"));
+}
+
+TEST_F(RecordKernels, RefuseARecipeWithoutAKernel) {
+  const ProgramRun run = record({"-r", "nvfp4/cutlass"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(run.err.find("nvfp4/cutlass: has no kernel of its own"), std::string::npos) << run.err;
+}
+
+TEST_F(RecordKernels, ReplayRefusesWhatIsNoRecipe) {
+  record({"--quick", "-r", "bf16"});
+  for (const char* name : {"bf17", "mine.toml"}) {
+    Json json = recorded();
+    json["kernels"]["recipes"][name] = json["kernels"]["recipes"]["bf16"];
+    write_file(folder_ / "bad.json", json.dump());
+    const ProgramRun run = run_halfulp({"replay", folder_ / "bad.json"});
+    EXPECT_EQ(run.exit_code, 3) << run.err;
+    EXPECT_NE(run.err.find(std::string("kernels/recipes/") + name), std::string::npos) << run.err;
+  }
+}
+
+TEST_F(RecordKernels, DoctorSaysWhichAreProven) {
+  record({"-r", "bf16"});
+  record_wrongly({"-r", kStochastic});
+  const Json json = Json::parse(run_halfulp({"doctor", file_, "--json"}).out);
+  std::map<std::string, std::string> states;
+  for (const Json& row : json["recordings"][0]["kernels"]) states[row["recipe"]] = row["state"];
+  EXPECT_EQ(states, (std::map<std::string, std::string>{
+                        {"bf16", "proven"}, {kStochastic, "differs"}, {"nvfp4/te-2d", "not recorded"}}));
+}
+
+TEST_F(RecordKernels, AQuickOneIsProvenInPart) {
+  record({"-r", "bf16", "--quick"});
+  EXPECT_NE(run_halfulp({"doctor", file_}).out.find("proven in part"), std::string::npos);
+}
+
+TEST(DoctorWithAGpu, TellsHowEachKernelConverts) {
+  const Json kernels = Json::parse(run_halfulp({"doctor", "--json"}).out)["kernels"];
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[1]["recipe"], "nvfp4/te-2d");
+  EXPECT_EQ(kernels[1]["cuda:0_elements"], "native");
+  EXPECT_EQ(kernels[1]["cuda:0_scales"], "software");
 }
 
 TEST(DoctorWithAGpu, TellsWhatIsNativeThere) {

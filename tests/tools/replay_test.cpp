@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "emulation/recordings/kernels.h"
 #include "emulation/recordings/record.h"
 #include "lib/json.h"
 #include "tests/emulation/fake_device.h"
@@ -140,13 +141,31 @@ const BadRecording kBadRecordings[] = {
      R"([{"input":"0x100","answer":"0x0"}])", "differing[0]/input: there are 256 inputs"},
 };
 
+// Of a recording with one kernel, "bf16" of F32, of one chunk.
+const BadRecording kBadKernels[] = {
+    {"NoRecipes", "/kernels/recipes", "", "kernels: has no member 'recipes'"},
+    {"UnknownDtype", "/kernels/recipes/bf16/F64", "{}", "kernels/recipes/bf16/F64: expected one of F32, F16, BF16"},
+    {"UnknownForm", "/kernels/recipes/bf16/F32/form/elements", R"("emulated")",
+     "kernels/recipes/bf16/F32/form/elements: expected 'native' or 'software', got 'emulated'"},
+    {"NoChecksums", "/kernels/recipes/bf16/F32/codes", "[]", "codes: expected 1 to 64 checksums, got 0"},
+    {"UnequalChecksums", "/kernels/recipes/bf16/F32/scales", "[]", "scales: expected 1 checksums, got 0"},
+    {"RunBeyondTheLast", "/kernels/recipes/bf16/F32/differing", R"([{"run":4096,"codes":[],"scale":"0x0"}])",
+     "differing[0]/run: expected a number from 0 to 4095, got 4096"},
+    {"TooFewCodes", "/kernels/recipes/bf16/F32/differing", R"([{"run":0,"codes":["0x1"],"scale":"0x0"}])",
+     "differing[0]/codes: expected 16 codes, got 1"},
+};
+
 class BadRecordings : public Replay, public testing::WithParamInterface<BadRecording> {};
 
 TEST_P(BadRecordings, AreRefusedByFileAndEntry) {
-  Json recording = Json::parse(recorded("cvt.rn.f16x2.e4m3x2"));
+  Recording whole = begin_recording(kFakeBackend.open(0), "test");
+  record_instruction(kFakeBackend, find_ptx_cvt("cvt.rn.f16x2.e4m3x2"), 1, whole, [](uint64_t) {});
+  record_kernel(kFakeBackend, kFakeBackend.kernels[0], Dtype::f32,
+                kernel_elements(Dtype::f32, 0, kKernelChunk.elements()), 1, whole);
+  Json recording = Json::parse(recording_text(whole));
   const Json::json_pointer place(GetParam().path);
   if (*GetParam().value == '\0') {
-    recording.erase(GetParam().path + 1);
+    recording[place.parent_pointer()].erase(place.back());
   } else {
     recording[place] = Json::parse(GetParam().value);
   }
@@ -157,6 +176,8 @@ TEST_P(BadRecordings, AreRefusedByFileAndEntry) {
   EXPECT_NE(run.err.find(GetParam().says), std::string::npos) << run.err;
 }
 
+INSTANTIATE_TEST_SUITE_P(Kernels, BadRecordings, testing::ValuesIn(kBadKernels),
+                         [](const auto& test) { return std::string(test.param.name); });
 INSTANTIATE_TEST_SUITE_P(All, BadRecordings, testing::ValuesIn(kBadRecordings),
                          [](const auto& test) { return std::string(test.param.name); });
 
