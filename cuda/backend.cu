@@ -10,26 +10,20 @@
 #include "cuda/cvt_check.h"
 #include "cuda/host_arrays.h"
 #include "cuda/kernel_recipes.h"
+#include "cuda/messages.h"
 #include "cuda/targets.h"
 
 namespace halfulp {
 namespace {
 
-// "13.0" of 13000
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 [[noreturn]] void throw_no_gpu(cudaError_t error) {
   int runtime = 0, driver = 0;
   cudaRuntimeGetVersion(&runtime);
   cudaDriverGetVersion(&driver);
-  if (driver == 0) throw EnvironmentError("no GPU: this machine has no NVIDIA driver");
-  if (error == cudaErrorInsufficientDriver) {
-    throw EnvironmentError("the NVIDIA driver is too old: it supports CUDA " + version_text(driver) +
-                           ", and this build needs " + version_text(runtime) + "; update the driver");
-  }
-  throw EnvironmentError(std::string("no GPU that can be used: ") + cudaGetErrorString(error));
+  throw EnvironmentError(no_gpu_text({.driver = driver,
+                                      .runtime = runtime,
+                                      .driver_is_too_old = error == cudaErrorInsufficientDriver,
+                                      .error = cudaGetErrorString(error)}));
 }
 
 int count_gpus() {
@@ -62,11 +56,8 @@ DeviceInfo open_gpu(int index) {
   check(cudaGetDeviceProperties(&properties, index));
   const std::string compute = std::to_string(properties.major) + "." + std::to_string(properties.minor);
   if (!has_gpu()) {
-    const std::string number = std::to_string(properties.major * 10 + properties.minor);
-    throw EnvironmentError(std::string(properties.name) + " (compute capability " + compute +
-                           "): this build has code for " + kCudaTargets +
-                           " only; configure with -DCMAKE_CUDA_ARCHITECTURES=" + number +
-                           (properties.major >= 9 ? "a-real" : "-real"));
+    throw EnvironmentError(no_code_text(
+        {.gpu = properties.name, .major = properties.major, .minor = properties.minor, .targets = kCudaTargets}));
   }
   arch::LoadedForms loaded = arch::loaded_forms();
   std::vector<bool> native;

@@ -136,6 +136,14 @@ void run_by_definition(const Recipe& recipe, const GpuDequantizeJob& job) {
   check(cudaDeviceSynchronize());  // before the row goes
 }
 
+// As in quantize.cu.
+void check_pointers(const GpuDequantizeJob& job, Kernel kernel) {
+  check_alignment("dequantize_on_gpu: y", job.y, kernel == Kernel::compiled ? 16 : sizeof(float));
+  if (kernel == Kernel::definition) return;
+  check_alignment("dequantize_on_gpu: codes", job.codes, 16);
+  check_alignment("dequantize_on_gpu: scales", job.scales, 16);
+}
+
 }  // namespace
 
 bool has_compiled_kernel(const Recipe& recipe, const GpuDequantizeJob& job) {
@@ -146,6 +154,7 @@ bool has_compiled_kernel(const Recipe& recipe, const GpuDequantizeJob& job) {
 
 void dequantize_on_gpu(const Recipe& recipe, const GpuDequantizeJob& job, Kernel kernel) {
   if (job.shape.elements() == 0) return;
+  check_pointers(job, kernel);
   if (kernel == Kernel::definition) return run_by_definition(recipe, job);
   if (!has_compiled_kernel(recipe, job))
     throw std::logic_error("no compiled kernel for recipe " + std::string(recipe.name) + " and this matrix");

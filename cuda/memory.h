@@ -22,7 +22,7 @@ class DeviceArray {
  public:
   explicit DeviceArray(std::size_t size) : size_(size) {
     void* memory = nullptr;
-    if (size > 0) check(cudaMalloc(&memory, size * sizeof(T)));
+    if (size > 0) check_allocation(cudaMalloc(&memory, size * sizeof(T)), size * sizeof(T));
     memory_.reset(static_cast<T*>(memory));
   }
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {

@@ -124,6 +124,14 @@ void run_by_definition(const Recipe& recipe, const GpuQuantizeJob& job) {
   check(cudaDeviceSynchronize());  // before the arrays go
 }
 
+// A compiled kernel moves vectors of 16 bytes, the definition single elements.
+void check_pointers(const GpuQuantizeJob& job, Kernel kernel) {
+  check_alignment("quantize_on_gpu: x", job.x, kernel == Kernel::compiled ? 16 : std::size_t(row(job.dtype).bits / 8));
+  if (kernel == Kernel::definition) return;
+  check_alignment("quantize_on_gpu: codes", job.codes, 16);
+  check_alignment("quantize_on_gpu: scales", job.scales, 16);
+}
+
 }  // namespace
 
 bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job) {
@@ -135,6 +143,7 @@ bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job) {
 
 void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel kernel) {
   if (job.shape.elements() == 0) return;
+  check_pointers(job, kernel);
   if (kernel == Kernel::definition) return run_by_definition(recipe, job);
   if (!has_compiled_kernel(recipe, job))
     throw std::logic_error("no compiled kernel for recipe " + std::string(recipe.name) + " and this matrix");

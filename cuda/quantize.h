@@ -29,8 +29,8 @@ struct GpuQuantizeJob {
 // bytes, and a part of a stochastic tensor begins at a multiple of 4.
 bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job);
 
-// Starts the job on the default stream. Throws std::logic_error where the kernel asked for cannot take it, and
-// EnvironmentError for what the GPU refuses.
+// Starts the job on the default stream. Throws EnvironmentError for a pointer that does not lie as the kernel needs it
+// and for what the GPU refuses, and std::logic_error where the kernel asked for cannot take the job otherwise.
 void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel kernel);
 
 // Where the codes of columns go, and their scales likewise: as the matrix lies (Transformer Engine's MXFP8), or as its
