@@ -20,7 +20,7 @@ inline constexpr Dtype kKernelDtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
 inline constexpr Matrix kKernelChunk{.rows = 128, .cols = 512};
 inline constexpr uint32_t kKernelChunks = 64, kQuickKernelChunks = 8;
 
-// The largest magnitude that the matrix is said to have, and its random bits.
+// The largest magnitude that the matrix is said to have, and its random bits; the meaning below says so too.
 inline constexpr float kKernelAmax = 1000;
 inline constexpr Randomness kKernelRandom{.seed = 7, .stream = 9};
 
@@ -41,7 +41,9 @@ inline constexpr std::string_view kKernelInputsMeaning =
     "= "
     "0. 3: special(g) where floor(r / 2^40) mod 64 = 0, else as 1. 4: r mod 2^(1+E+M). 5: number(g mod 24). 6: "
     "by h mod 4: special(h / 4); 0 but for special(h / 4) where i mod 128 = h / 64 mod 128; special(r); as 1 but for "
-    "that one element. 7: number(2^E - 2 - g mod 8). Quotients are rounded down";
+    "that one element. 7: number(2^E - 2 - g mod 8). Quotients are rounded down. The tensor's largest magnitude is "
+    "said to be "
+    "1000; random bits are of seed 7, stream 9";
 
 // What becomes of a chunk.
 struct KernelChunk {

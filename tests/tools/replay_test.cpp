@@ -47,6 +47,13 @@ TEST_F(Replay, FindsNoMismatchInWhatAnH200Answered) {
   }
 }
 
+TEST_F(Replay, FindsNoMismatchInWhatAnH200Computed) {
+  const ProgramRun run = run_halfulp({"replay", kH200 + "kernels.json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("51 kernels: 26,738,688 elements compared by checksum. No mismatch."), std::string::npos)
+      << run.out;
+}
+
 TEST_F(Replay, SaysWhatItDidNotCompare) {
   const ProgramRun run = run_halfulp({"replay", kH200 + "cvt_all.json", "--sample", "1", "-i", "cvt.rz.bf16.f32"});
   EXPECT_NE(run.out.find("16,777,216 inputs compared by checksum (4,294,967,296 recorded; --full compares all)"),
