@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "emulation/analysis/error_tally.h"
 #include "emulation/blocks/quantize.h"
 #include "formats/cvt_inputs.h"
 
@@ -46,7 +47,11 @@ struct RecipeFunctions {
                    std::span<std::byte> codes, std::span<std::byte> scales);
   void (*dequantize)(const Recipe&, const TensorScale&, const Matrix&, std::span<const std::byte> codes,
                      std::span<const std::byte> scales, std::span<float> y);
+  // Quantizes, dequantizes and adds the errors to the tally: what tally_errors() makes of the same codes and values.
+  // For clusters of up to kMaxDeviceCluster elements, each of which one thread adds up. Null where the CPU does that.
+  void (*tally_errors)(const ErrorPart&, std::span<const float> x, const Randomness&, ErrorTally& tally) = nullptr;
 };
+inline constexpr uint64_t kMaxDeviceCluster = uint64_t{1} << 16;
 inline constexpr RecipeFunctions kCpuRecipes{.quantize = quantize<float>, .dequantize = dequantize};
 
 // What `with` makes of FP32 numbers; of others, which a recipe without scales takes exactly, what the CPU makes.

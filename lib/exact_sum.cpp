@@ -1,5 +1,6 @@
 #include "lib/exact_sum.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -61,6 +62,12 @@ void ExactSum::carry() {
   }
   limbs_.back() += carried;
   pending_ = 0;
+}
+
+void ExactSum::add_limbs(std::span<const int64_t, kLimbs> limbs) {
+  ExactSum addend;
+  std::copy(limbs.begin(), limbs.end(), addend.limbs_.begin());
+  merge(addend);
 }
 
 void ExactSum::merge(const ExactSum& other) {

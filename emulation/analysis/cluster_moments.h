@@ -7,29 +7,51 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "lib/exact_sum.h"
 
 namespace halfulp {
 
+// A cluster's variables and then their products (i, j), i <= j, row by row: what is added up of it.
+template <std::size_t variables>
+struct Addends {
+  static constexpr std::size_t kCount = variables + variables * (variables + 1) / 2;
+  double of[kCount];
+};
+
+template <std::size_t variables>
+HOST_DEVICE constexpr Addends<variables> addends_of(const double (&cluster)[variables]) {
+  Addends<variables> addends{};
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < variables; ++i) addends.of[at++] = cluster[i];
+  for (std::size_t i = 0; i < variables; ++i)
+    for (std::size_t j = i; j < variables; ++j) addends.of[at++] = cluster[i] * cluster[j];
+  return addends;
+}
+
 template <std::size_t variables>
 class ClusterMoments {
  public:
   using Vector = std::array<double, variables>;
+  static constexpr std::size_t kSums = Addends<variables>::kCount;
 
-  void add(const Vector& cluster) {
+  void add(const double (&cluster)[variables]) {
     ++clusters_;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < variables; ++i) {
-      sums_[i].add(cluster[i]);
-      for (std::size_t j = i; j < variables; ++j) products_[at++].add(cluster[i] * cluster[j]);
-    }
+    const Addends<variables> addends = addends_of(cluster);
+    for (std::size_t i = 0; i < kSums; ++i) sums_[i].add(addends.of[i]);
+  }
+
+  // Adds what others summed up: `limbs` has ExactSum::kLimbs for each of the sums, each below 2^62.
+  void add_limbs(uint64_t clusters, std::span<const int64_t> limbs) {
+    clusters_ += clusters;
+    for (std::size_t i = 0; i < kSums; ++i)
+      sums_[i].add_limbs(limbs.subspan(i * ExactSum::kLimbs).template first<ExactSum::kLimbs>());
   }
 
   void merge(const ClusterMoments& other) {
     clusters_ += other.clusters_;
-    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].merge(other.sums_[i]);
-    for (std::size_t i = 0; i < products_.size(); ++i) products_[i].merge(other.products_[i]);
+    for (std::size_t i = 0; i < kSums; ++i) sums_[i].merge(other.sums_[i]);
   }
 
   uint64_t clusters() const { return clusters_; }
@@ -42,10 +64,10 @@ class ClusterMoments {
   double standard_error(const Vector& weights, std::size_t denominator) const {
     if (clusters_ < 2) return std::numeric_limits<double>::quiet_NaN();
     double squares = 0;
-    std::size_t at = 0;
+    std::size_t at = variables;
     for (std::size_t i = 0; i < variables; ++i)
       for (std::size_t j = i; j < variables; ++j)
-        squares += (i == j ? 1 : 2) * weights[i] * weights[j] * products_[at++].value();
+        squares += (i == j ? 1 : 2) * weights[i] * weights[j] * sums_[at++].value();
     const double c = double(clusters_);
     return std::sqrt(std::fmax(squares, 0) * c / (c - 1)) / sum(denominator);
   }
@@ -59,8 +81,7 @@ class ClusterMoments {
 
  private:
   uint64_t clusters_ = 0;
-  std::array<ExactSum, variables> sums_;
-  std::array<ExactSum, variables*(variables + 1) / 2> products_;  // (i, j), i <= j, row by row
+  std::array<ExactSum, kSums> sums_;  // of Addends
 };
 
 }  // namespace halfulp

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <string>
 #include <string_view>
@@ -503,6 +504,89 @@ TEST(Error, DoesNotDependOnHowTheWorkWasDivided) {
   const std::string whole = dump_json(figures("nvfp4/te", x, ErrorDetail::strata));
   EXPECT_EQ(dump_json(backwards.figures()), whole);
   EXPECT_EQ(dump_json(pairs.figures()), whole);
+}
+
+// A tile among others, with elements that are left out.
+Cluster<float> tile_of(const std::vector<float>& x, const std::vector<float>& q) {
+  return {.x = &x[3], .q = &q[3], .rows = 7, .cols = 9, .stride = 16};
+}
+
+std::vector<float> tile_values() {
+  std::vector<float> x = uneven(7 * 16);
+  x[5] = 0, x[20] = kNaN, x[37] = -0.f, x[70] = 0x1p-140f, x[71] = -0x1.8p-149f;
+  return x;
+}
+
+// What threads of a GPU add up, each for one element, against a table.
+TEST(Cluster, StrataThatBeginWithItsElementsAreAllOfIt) {
+  const std::vector<float> x = tile_values();
+  std::vector<float> q = there_and_back(recipe_named("bf16"), x);
+  q[40] = kInf;
+  const Cluster<float> tile = tile_of(x, q);
+  std::map<std::pair<int, int>, std::pair<double, int>> got, expected;  // (kind, binade, eighth or sign): errors
+  for (uint64_t row = 0; row < tile.rows; ++row) {
+    for (uint64_t col = 0; col < tile.cols; ++col) {
+      const double value = tile.x[row * 16 + col], e = double(tile.q[row * 16 + col]) - value;
+      for (int kind = 0; kind < 3; ++kind) {
+        const StratumSum sum = sum_of_begun_stratum(tile, StratumKind(kind), row, col);
+        if (sum.of[StratumSum::count] > 0) {
+          const bool is_new = got.try_emplace({kind, stratum_of(StratumKind(kind), value)}, sum.of[StratumSum::error],
+                                              int(sum.of[StratumSum::count]))
+                                  .second;
+          EXPECT_TRUE(is_new) << row << ' ' << col;
+        }
+      }
+      if (value == 0 || !std::isfinite(value) || !std::isfinite(e)) continue;
+      int exponent = 0;
+      const double mantissa = std::frexp(std::fabs(value), &exponent);
+      const int strata[] = {value < 0, 2 + int((mantissa - 0.5) * 16), 10 + 1074 + exponent - 1};
+      for (int kind = 0; kind < 3; ++kind) {
+        auto& [error, count] = expected[{kind, strata[kind]}];
+        error += e, ++count;
+      }
+    }
+  }
+  EXPECT_EQ(got, expected);
+}
+
+// Zeros of both signs are two scales, in whatever order they come.
+TEST(Error, LeastAndGreatestScaleTellZerosApart) {
+  for (const float x : {0.f, -0.f, 1.f, -1.f, kInf, -kInf, 0x1p-149f})
+    EXPECT_EQ(bit_cast<uint32_t>(number_of_rank(rank_of(x))), bit_cast<uint32_t>(x));
+  EXPECT_LT(rank_of(-kInf), rank_of(-1.f));
+  EXPECT_LT(rank_of(-1.f), rank_of(-0.f));
+  EXPECT_LT(rank_of(-0.f), rank_of(0.f));
+  EXPECT_LT(rank_of(0.f), rank_of(kInf));
+  EXPECT_GT(rank_of(-kInf), 0u);
+}
+
+// A device whose sums can be told from the CPU's: each element is clipped.
+void tally_visibly(const ErrorPart& part, std::span<const float>, const Randomness&, ErrorTally& tally) {
+  tally.elements += part.shape.elements();
+  tally.clipped += part.shape.elements();
+}
+
+double share_clipped(const Recipe& recipe, std::size_t count) {
+  ErrorSums sums(recipe, ErrorDetail::summary,
+                 {.quantize = quantize<float>, .dequantize = dequantize, .tally_errors = tally_visibly});
+  const std::vector<float> x(count, 1);
+  sums.add<float>(tensor_scale(recipe, 1), {.rows = 1, .cols = x.size()}, x);
+  return figure(sums.figures(), "clipped");
+}
+
+TEST(Error, IsTalliedByTheDevice) { EXPECT_EQ(share_clipped(recipe_named("mxfp8/te"), 32), 1); }
+
+TEST(Error, OfClustersTooLargeForADeviceIsTalliedByTheCpu) {
+  const Recipe& by_row = recipe_of("fp8/torchao-rowwise");
+  EXPECT_EQ(share_clipped(by_row, kMaxDeviceCluster), 1);
+  EXPECT_EQ(share_clipped(by_row, 2 * kMaxDeviceCluster), 0);
+}
+
+TEST(Error, OfDoublesIsTalliedByTheCpu) {
+  ErrorSums sums(recipe_named("bf16"), ErrorDetail::summary,
+                 {.quantize = nullptr, .dequantize = dequantize, .tally_errors = tally_visibly});
+  sums.add<double>({}, {.rows = 1, .cols = 2}, std::vector<double>{1, 2});
+  EXPECT_EQ(figure(sums.figures(), "clipped"), 0);
 }
 
 }  // namespace

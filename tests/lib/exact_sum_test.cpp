@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -69,6 +70,22 @@ TEST(ExactSum, PermutationTestCatchesNaiveSum) {
   std::mt19937_64 generator(2);
   for (int i = 0; i < 1000; ++i) values.push_back(std::generate_canonical<double, 53>(generator));
   EXPECT_FALSE(same_for_permutations<Naive>(values));
+}
+
+// Limbs of a thousand addends are far from the one form that a sum has.
+TEST(ExactSum, IsTheSumOfTheLimbsOfItsAddends) {
+  const std::vector<double> values = wild_values(1000, 7);
+  std::array<int64_t, ExactSum::kLimbs> limbs{};
+  for (const double x : values) {
+    const ExactAddend addend = exact_addend(x);
+    for (std::size_t i = 0; i < 3; ++i) limbs[addend.first + i] += addend.limbs[i];
+  }
+  ExactSum sum = sum_of({1, -0x1p-1000});
+  sum.add_limbs(limbs);
+  ExactSum expected = sum_of(values);
+  expected.add(1);
+  expected.add(-0x1p-1000);
+  EXPECT_EQ(sum, expected);
 }
 
 TEST(ExactSum, IsTheSameForPartitions) {

@@ -52,6 +52,12 @@ TEST_F(OnDevice, ErrorMeasuresWhatTheDeviceComputed) {
   EXPECT_GT(Json::parse(gpu.out)["results"][0]["rel_mse"], Json::parse(cpu.out)["results"][0]["rel_mse"]);
 }
 
+// The GPU of this program tells every element as clipped.
+TEST_F(OnDevice, ErrorAddsUpOnTheDevice) {
+  EXPECT_EQ(Json::parse(error(floats_, "mxfp8/te", "cpu").out)["results"][0]["clipped"], 0.0);
+  EXPECT_EQ(Json::parse(error(floats_, "mxfp8/te", "cuda:0").out)["results"][0]["clipped"], 1.0);
+}
+
 TEST_F(OnDevice, SaysWhichDeviceAndHow) {
   EXPECT_NE(error(floats_, "mxfp8/te", "cuda:0").err.find("cuda:0 (Fake GPU, sm_100a): mxfp8/te by the test"),
             std::string::npos);

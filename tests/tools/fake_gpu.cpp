@@ -1,6 +1,7 @@
 // The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do. It
-// computes recipes as the CPU does, but for the lowest bit of each array's first code, so that a test sees who did it;
-// its kernels as the CPU does, but for the recipe that HALFULP_WRONG_KERNEL in the environment names.
+// computes recipes as the CPU does, but for the lowest bit of each array's first code, and that it tallies errors with
+// every element clipped, so that a test sees who did it; its kernels as the CPU does, but for the recipe that
+// HALFULP_WRONG_KERNEL in the environment names.
 
 #include <cstdlib>
 
@@ -23,6 +24,15 @@ void quantize_visibly(const Recipe& recipe, const TensorScale& tensor, const Mat
   if (!codes.empty()) codes[0] ^= std::byte{1};
 }
 
+void tally_visibly(const ErrorPart& part, std::span<const float> x, const Randomness& random, ErrorTally& tally) {
+  std::vector<std::byte> codes(code_bytes(*part.recipe, part.shape)), scales(scale_bytes(*part.recipe, part.shape));
+  std::vector<float> q(x.size());
+  quantize_visibly(*part.recipe, part.tensor, part.shape, x, random, codes, scales);
+  dequantize(*part.recipe, part.tensor, part.shape, codes, scales, q);
+  tally_errors<float>(part, x, codes, scales, q, tally);
+  tally.clipped = tally.elements;
+}
+
 std::string form(const Recipe&) { return "by the test"; }
 
 // Element 3 of row 2: the mistake of a kernel that takes its lanes in another order.
@@ -43,6 +53,7 @@ std::span<const Backend* const> backends() {
     backend.name = "cuda";
     backend.open = open_narrow;
     backend.recipes.quantize = quantize_visibly;
+    backend.recipes.tally_errors = tally_visibly;
     backend.recipe_form = form;
     return backend;
   }();
