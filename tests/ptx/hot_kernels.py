@@ -8,8 +8,9 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Sequence, Tuple
 
 from assemble import catalog_rows, describe_verb, find_ptxas, skip, targets_of
 
@@ -21,44 +22,54 @@ class Hot(NamedTuple):
     kernel: str
     recipe: str
     source: str
+    variant: str  # "rows", or what a kernel makes beside them
     blocks: int
     elements: int  # of a block, that one thread converts
     element: str
-    scale: Optional[str]
+    scale: Sequence[Tuple[str, ...]]  # instructions of one scale, those in a tuple where a target has all of them
+
+    def key(self):
+        return self[:4]
+
+    def label(self):
+        return f"{self.recipe} of {self.source.upper()}, {self.variant}"
 
     def expected(self, target, rows):
         """Instruction -> how often."""
-        counts = {self.element: self.blocks * self.elements // len(rows[self.element]["lanes"])}
-        if self.scale:
-            counts[self.scale] = self.blocks
-        return {name: count for name, count in counts.items() if target in targets_of(rows[name])}
-
-    def label(self):
-        passes = "rows and columns" if "both" in self.kernel else "rows"
-        return f"{self.recipe} of {self.source.upper()}, {passes}"
+        counts = Counter()
+        if target in targets_of(rows[self.element]):
+            counts[self.element] = self.blocks * self.elements // len(rows[self.element]["lanes"])
+        for together in self.scale:
+            if all(target in targets_of(rows[name]) for name in together):
+                counts.update({name: self.blocks for name in together})
+        return counts
 
 
 E4M3, E5M2, E2M1, E2M1_STOCHASTIC, UE8M0 = (
     "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32", "cvt.rn.satfinite.e2m1x2.f32",
     "cvt.rs.satfinite.e2m1x4.f32", "cvt.rp.satfinite.ue8m0x2.f32")
+MX_SCALE = [(UE8M0,)]
+NV_SCALE = []  # UE4M3, which no instruction converts to
 STOCHASTIC = "nvfp4/te+rounding=stochastic+random=te"
-# The scales of nvfp4/te are UE4M3, which no instruction converts to.
 HOT = [
-    Hot("quantize_kernel", "mxfp8/te", "Bf16", 1, 32, E4M3, UE8M0),
-    Hot("quantize_kernel", "mxfp8/te-e5m2", "Bf16", 1, 32, E5M2, UE8M0),
-    Hot("quantize_kernel", "nvfp4/te", "Bf16", 1, 16, E2M1, None),
-    Hot("quantize_kernel", "nvfp4/te", "F32", 1, 16, E2M1, None),
-    Hot("quantize_kernel", "nvfp4/te-2d", "Bf16", 1, 16, E2M1, None),
-    Hot("quantize_kernel", STOCHASTIC, "Bf16", 1, 16, E2M1_STOCHASTIC, None),
-    Hot("quantize_both_kernel", "mxfp8/te", "Bf16", 3, 32, E4M3, UE8M0),
-    Hot("quantize_both_kernel", "nvfp4/te", "Bf16", 3, 16, E2M1, None),
+    Hot("quantize_kernel", "mxfp8/te", "Bf16", "rows", 1, 32, E4M3, MX_SCALE),
+    Hot("quantize_kernel", "mxfp8/te-e5m2", "Bf16", "rows", 1, 32, E5M2, MX_SCALE),
+    Hot("quantize_kernel", "nvfp4/te", "Bf16", "rows", 1, 16, E2M1, NV_SCALE),
+    Hot("quantize_kernel", "nvfp4/te", "F32", "rows", 1, 16, E2M1, NV_SCALE),
+    Hot("quantize_kernel", "nvfp4/te-2d", "Bf16", "rows", 1, 16, E2M1, NV_SCALE),
+    Hot("quantize_kernel", STOCHASTIC, "Bf16", "rows", 1, 16, E2M1_STOCHASTIC, NV_SCALE),
+    Hot("quantize_both_kernel", "mxfp8/te", "Bf16", "rows and columns", 3, 32, E4M3, MX_SCALE),
+    Hot("quantize_both_kernel", "nvfp4/te", "Bf16", "rows and columns", 3, 16, E2M1, NV_SCALE),
 ]
 
 
 def key_of(symbol, recipes):
-    """(kernel, recipe, source) of a kernel's name in PTX."""
+    """Hot.key() of a kernel's name in PTX."""
     match = re.match(r"_ZN7halfulp3gpu\d+(quantize\w*_kernel)ILi(\d+)ENS0_\d(F32|F16|Bf16)E", symbol)
-    return (match[1], recipes[int(match[2])], match[3]) if match else symbol
+    if not match:
+        return symbol
+    variant = "rows and columns" if "both" in match[1] else "rows"
+    return match[1], recipes[int(match[2])], match[3], variant
 
 
 def kernels(ptx, recipes):
@@ -69,14 +80,14 @@ def kernels(ptx, recipes):
 
 
 def wrong_instructions(target, held, rows):
-    known = {hot[:3]: hot for hot in HOT}
+    known = {hot.key(): hot for hot in HOT}
     for key in {**known, **held}:
         if key not in known or key not in held:
             yield f"sm_{target}: {key} is in one of hot_kernels.cu and hot_kernels.py only"
             continue
-        got = {name: held[key].count(name) for name in held[key] if name in rows}
-        if got != known[key].expected(target, rows):
-            yield f"sm_{target}: {known[key].label()}: holds {got}, not {known[key].expected(target, rows)}"
+        got, expected = Counter(name for name in held[key] if name in rows), known[key].expected(target, rows)
+        if got != expected:
+            yield f"sm_{target}: {known[key].label()}: holds {dict(got)}, not {dict(expected)}"
 
 
 class Assembly(NamedTuple):
@@ -108,8 +119,8 @@ def check(ptxas, path, rows, recipes):
     faults += wrong_instructions(target, held, rows)
     cells = []
     for hot in HOT:
-        assembly = assemblies.get(hot[:3], Assembly(0, 0, 0))
-        native = sum(name in rows for name in held.get(hot[:3], []))
+        assembly = assemblies.get(hot.key(), Assembly(0, 0, 0))
+        native = sum(name in rows for name in held.get(hot.key(), []))
         cells.append(f"{assembly.registers} {assembly.spilled} {native}")
         if assembly.registers == 0 or assembly.spilled or assembly.stack:
             faults.append(f"sm_{target}: {hot.label()}: {assembly}")
