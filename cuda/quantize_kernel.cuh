@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/arch/magnitude.cuh"
+#include "cuda/arch/stochastic.cuh"
 #include "cuda/elements.cuh"
 #include "cuda/quantize.h"
 #include "cuda/recipe_code.cuh"
@@ -17,6 +18,7 @@ struct KernelJob {
   uint64_t rows, cols;
   TensorScale tensor;
   uint64_t seed, stream, first_element, first_block;
+  PhiloxKeys keys;  // of the seed
   std::byte* codes;
   std::byte* scales;
 };
@@ -30,6 +32,7 @@ inline KernelJob kernel_job(const GpuQuantizeJob& job) {
           .stream = job.random.stream,
           .first_element = job.random.first_element,
           .first_block = job.random.first_block,
+          .keys = philox_keys(job.random.seed),
           .codes = job.codes,
           .scales = job.scales};
 }
@@ -150,8 +153,33 @@ __device__ Place place_of(uint64_t rows, uint64_t cols, uint64_t block_row) {
 // Philox's words for 16 elements from number `element` of the matrix on, as Transformer Engine takes them.
 template <int recipe>
 __device__ PhiloxBlock words_of_16(const KernelJob& job, const Place& place, uint64_t element) {
-  return random_block(job.seed, job.first_block + place.random_block,
+  return random_block(job.keys, job.first_block + place.random_block,
                       job.stream + element % Shares<recipe>::block_cols / 16);
+}
+
+// Philox's words for 4 elements of a run from its element i on, one for each. Of the blocks' numbers the low half is
+// counted: it must not carry in the run.
+__device__ inline PhiloxBlock words_of_4(const KernelJob& job, const Place& place, int i) {
+  const uint64_t first = (job.first_element + place.element) / 4;
+  return random_block(job.keys, job.stream, (first >> 32 << 32) | uint32_t(uint32_t(first) + uint32_t(i / 4)));
+}
+
+__device__ inline bool words_carry(const KernelJob& job, const Place& place, int elements) {
+  return uint32_t((job.first_element + place.element) / 4) > ~uint32_t{0} - uint32_t(elements / 4);
+}
+
+// The random bits of element number `element`.
+template <int recipe>
+__device__ RandomBits random_bits(const KernelJob& job, const Place& place, uint64_t element) {
+  using Element = Conversion<recipe, Part::element>;
+  if constexpr (!Element::is_random) {
+    return {};
+  } else if constexpr (kRow<recipe>.random == RandomSource::ideal) {
+    return {.word = random_word(job.seed, job.stream, job.first_element + element), .count = 32};
+  } else {
+    const uint32_t word = words_of_16<recipe>(job, place, element)[element % 16 / 4];
+    return random_bits_of_four(four_lanes(Element::bits), word, int(element % 4));
+  }
 }
 
 // The codes of a register's worth of converted numbers, of element i of the run on.
@@ -163,17 +191,8 @@ __device__ uint32_t encode_word(const KernelJob& job, const Place& place, int i,
   uint32_t codes = 0;
 #pragma unroll
   for (int k = 0; k < n; k += 4) {
-    const uint64_t element = place.element + i + k;
-    if constexpr (kRow<recipe>.random == RandomSource::te) {
-      if ((i + k) % 16 == 0) random = words_of_16<recipe>(job, place, element);
-      codes |= Element::four(y + k, random.words[(i + k) / 4 % 4]) << k * Element::bits;
-    } else {
-      random = random_block(job.seed, job.stream, (job.first_element + element) / 4);
-#pragma unroll
-      for (int of_four = 0; of_four < 4; ++of_four)
-        codes |= Element::one(y[k + of_four], {.word = random.words[of_four], .count = 32})
-                 << (k + of_four) * Element::bits;
-    }
+    if ((i + k) % 16 == 0) random = words_of_16<recipe>(job, place, place.element + i + k);
+    codes |= Element::four(y + k, random.words[(i + k) / 4 % 4]) << k * Element::bits;
   }
   return codes;
 }
@@ -193,31 +212,51 @@ __device__ void encode_run(const KernelJob& job, const Place& place, float facto
   }
 }
 
-// Whether the codes of a run without NaN are the nibbles of cuda/arch/nearest.cuh.
+// Whether the codes of a run without NaN are the registers of cuda/arch/nearest.cuh or stochastic.cuh.
 template <int recipe>
 constexpr bool has_lines() {
   using Element = Conversion<recipe, Part::element>;
-  const Policy& policy = kRow<recipe>.policy;
-  const bool saturates = policy == Policy{.rounding = policy.rounding, .overflow = Overflow::saturate};
-  const bool rounds = policy.rounding == Rounding::nearest_even ||
-                      (policy.rounding == Rounding::stochastic && kRow<recipe>.random == RandomSource::te);
-  return Element::bits == 4 && !Element::is_native && saturates && rounds && arch::has_line_code(Element::format) &&
-         kRow<recipe>.scaled == Formula("x * m");
+  if (kRow<recipe>.scaled != Formula("x * m")) return false;
+  const bool nibbles = Element::bits == 4 && !Element::is_native;
+  if (arch::has_stochastic_code(Element::format, kRow<recipe>.policy))
+    return nibbles || kRow<recipe>.random == RandomSource::ideal;  // which no instruction has
+  return nibbles && Element::is_nearest && arch::has_line_code(Element::format);
 }
 template <int recipe>
 constexpr bool kHasLines = has_lines<recipe>();
+template <int recipe>
+constexpr bool kHasWordsOf4 = is_random(kRow<recipe>) && kRow<recipe>.random == RandomSource::ideal;
+
+// The codes of a register's worth of elements, which x begins with, of element i of the run on.
+template <int recipe, int n>
+__device__ uint32_t stochastic_word(const KernelJob& job, const Place& place, float factor, int i, const float* x,
+                                    PhiloxBlock& random) {
+  using Element = Conversion<recipe, Part::element>;
+  if constexpr (kRow<recipe>.random == RandomSource::te) {
+    if (i % 16 == 0) random = words_of_16<recipe>(job, place, place.element + i);
+    return arch::stochastic_nibbles<Element::format_id>(x, factor, random.words[i / 4 % 4],
+                                                        random.words[i / 4 % 4 + 1]);
+  } else {
+    uint32_t words[n];
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+      if (k % 4 == 0) random = words_of_4(job, place, i + k);
+      words[k] = random.words[k % 4];
+    }
+    return arch::stochastic_register<Element::format_id>(x, factor, words);
+  }
+}
 
 template <int recipe, int n, int words>
 __device__ void encode_lines(const KernelJob& job, const Place& place, float factor, const float (&x)[n],
                              uint32_t (&codes)[words]) {
   using Element = Conversion<recipe, Part::element>;
+  constexpr int kOfWord = n / words;
   PhiloxBlock random{};
 #pragma unroll
-  for (int i = 0; i < n / 8; ++i) {
+  for (int i = 0; i < words; ++i) {
     if constexpr (Element::is_random) {
-      if (i % 2 == 0) random = words_of_16<recipe>(job, place, place.element + 8 * i);
-      codes[i] = arch::stochastic_line_nibbles<Element::format_id>(x + 8 * i, factor, random.words[i % 2 * 2],
-                                                                   random.words[i % 2 * 2 + 1]);
+      codes[i] = stochastic_word<recipe, kOfWord>(job, place, factor, i * kOfWord, x + i * kOfWord, random);
     } else {
       codes[i] = arch::line_nibbles<Element::format_id>(x + 8 * i, factor);
     }
@@ -232,11 +271,7 @@ __device__ uint32_t encode_slowly(const KernelJob& job, const Place& place, int 
   uint32_t codes = 0;
 #pragma unroll 1
   for (int k = 0; k < 32 / Element::bits; ++k) {
-    RandomBits random{};
-    if constexpr (Element::is_random) {
-      const PhiloxBlock words = words_of_16<recipe>(job, place, place.element + i + k);
-      random = random_bits_of_four(four_lanes(Element::bits), words[(i + k) / 4 % 4], k % 4);
-    }
+    const RandomBits random = random_bits<recipe>(job, place, place.element + i + k);
     codes |= Element::one(scaled_in_block<recipe>(job.tensor, factor, at(i + k)), random) << k * Element::bits;
   }
   return codes;
@@ -246,6 +281,8 @@ __device__ uint32_t encode_slowly(const KernelJob& job, const Place& place, int 
 template <int recipe, int n, int words, class At>
 __device__ void encode(const KernelJob& job, const Place& place, float factor, bool all_numbers, const float (&x)[n],
                        uint32_t (&codes)[words], At at) {
+  if constexpr (kHasWordsOf4<recipe>)
+    if (words_carry(job, place, n)) all_numbers = false;
   if constexpr (!kHasLines<recipe>) {
     encode_run<recipe>(job, place, factor, x, codes);
   } else if (all_numbers && factor < detail::infinity()) {  // no product is NaN
@@ -294,9 +331,12 @@ __device__ void quantize_run(const KernelJob& job, const Place& place) {
 // last exchange between threads.
 template <int recipe, class Source>
 __global__ void __launch_bounds__(Shares<recipe>::threads) quantize_kernel(KernelJob job) {
-  const uint64_t rows_together = Shares<recipe>::tiles ? Shares<recipe>::block_rows : job.rows;
-  for (uint64_t row = blockIdx.y; row < job.rows / rows_together; row += gridDim.y)
-    quantize_run<recipe, Source>(job, place_of<recipe>(job.rows, job.cols, row));
+  if constexpr (!Shares<recipe>::tiles) {
+    quantize_run<recipe, Source>(job, place_of<recipe>(job.rows, job.cols, 0));
+  } else {
+    for (uint64_t row = blockIdx.y; row < job.rows / Shares<recipe>::block_rows; row += gridDim.y)
+      quantize_run<recipe, Source>(job, place_of<recipe>(job.rows, job.cols, row));
+  }
 }
 
 }  // namespace halfulp::gpu

@@ -1,5 +1,5 @@
 #pragma once
-// The short software forms of cuda/arch/nearest.cuh against the model, over every FP32 number, on the GPU.
+// The short software forms of cuda/arch/ against the model, over every FP32 number, on the GPU.
 
 #include <cstdint>
 #include <optional>
@@ -19,10 +19,15 @@ struct SoftwareComparison {
   std::vector<SoftwareMismatch> shown;  // some of them
 };
 
+// The stochastic ones are compared under several words a number. Where every element has its own, two of the words are
+// the last that leaves the number's magnitude and the first that raises it.
 enum class SoftwareForm {
-  nearest_code,  // of every number
-  line_nibbles,  // of every number but NaN, times 1, in each of eight places
+  nearest_code,         // of every number
+  line_nibbles,         // of every number but NaN, times 1, in each of eight places
+  stochastic_register,  // likewise, in each place of a register
+  stochastic_nibbles,   // likewise, a word shared by four
 };
+inline constexpr int kSoftwareForms = 4;
 
 // Nothing where the format has no such form.
 std::optional<SoftwareComparison> compare_software(int format_id, SoftwareForm form);

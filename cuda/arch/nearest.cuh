@@ -77,27 +77,6 @@ __device__ uint32_t line_code(float magnitude) {
   return uint32_t(min(least(first, second, third), int(kLineBase + Is::max_code)));
 }
 
-// The code of a magnitude, and more where it is beyond the largest, in the high half: `random`, of 16 bits, is added to
-// the first 16 bits below the code. Above the code's bits are those of kLineBase.
-template <int format_id>
-__device__ uint32_t stochastic_line(float magnitude, uint32_t random) {
-  using Is = detail::Nearest<format_id>;
-  constexpr float kUnits = 0x1p16f;
-  const float first = __fmaf_rz(magnitude, Is::steps * kUnits, kLineStart);
-  const float second = __fmaf_rz(magnitude, Is::steps / 2 * kUnits, kLineStart + Is::binade * kUnits);
-  const float third = __fmaf_rz(magnitude, Is::steps / 4 * kUnits, kLineStart + 2 * Is::binade * kUnits);
-  return uint32_t(least(first, second, third)) + random;
-}
-
-// The codes of four such, a byte each, the first of them lowest.
-template <int format_id>
-__device__ uint32_t stochastic_codes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  constexpr uint32_t kMost = (kLineBase >> 16 | detail::Nearest<format_id>::max_code) * 0x1'0001;
-  constexpr uint32_t kHighHalves = 0x7632, kLowBytes = 0x6420;
-  return __byte_perm(__vminu2(__byte_perm(a, b, kHighHalves), kMost), __vminu2(__byte_perm(c, d, kHighHalves), kMost),
-                     kLowBytes);
-}
-
 // The highest bytes of four numbers, the first of them lowest.
 __device__ inline uint32_t highest_bytes(float a, float b, float c, float d) {
   return __byte_perm(__byte_perm(bit_cast<uint32_t>(a), bit_cast<uint32_t>(b), 0x0073),
@@ -118,23 +97,6 @@ __device__ uint32_t line_nibbles(const float* x, float m) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) codes += line_code<format_id>(fabsf(x[i]) * m) << 4 * i;
   return codes | nibble_signs(x);
-}
-
-// Likewise, rounded stochastically by a word for each four, as cvt.rs takes it.
-template <int format_id>
-__device__ uint32_t stochastic_line_nibbles(const float* x, float m, uint32_t low_word, uint32_t high_word) {
-  uint32_t codes[8];
-#pragma unroll
-  for (int i = 0; i < 8; i += 4) {
-    const uint32_t word = i == 0 ? low_word : high_word, reversed = __brev(word);
-    const uint32_t fields[4] = {__byte_perm(word, 0, 0x4420), __byte_perm(reversed, 0, 0x4431),
-                                __byte_perm(word, 0, 0x4431), __byte_perm(reversed, 0, 0x4420)};
-#pragma unroll
-    for (int k = 0; k < 4; ++k) codes[i + k] = stochastic_line<format_id>(fabsf(x[i + k]) * m, fields[k]);
-  }
-  const uint32_t even = stochastic_codes<format_id>(codes[0], codes[2], codes[4], codes[6]);
-  const uint32_t odd = stochastic_codes<format_id>(codes[1], codes[3], codes[5], codes[7]);
-  return even | odd << 4 | nibble_signs(x);
 }
 
 }  // namespace halfulp::arch

@@ -174,6 +174,20 @@ TEST_P(CompiledKernel, GivesTheValuesOfTheCpu) {
   EXPECT_EQ(values_on_gpu(recipe, q, Kernel::compiled), bits_of(q.values()));
 }
 
+// The number of a block of four words has a carry within a thread's elements, which is rare enough to have code of its
+// own.
+TEST_P(CompiledKernel, CountsRandomWordsPast32Bits) {
+  const auto [id, dtype] = GetParam();
+  const Recipe& recipe = kKernelRecipes[id];
+  if (!is_random(recipe)) GTEST_SKIP() << recipe.name << " takes no random bits";
+  const Matrix shape{.rows = 128, .cols = 128};
+  const Input input = input_of(dtype, small_input(shape.elements()));
+  const TensorScale tensor = tensor_scale(recipe, 1000);
+  const Randomness random{.seed = 7, .stream = 9, .first_element = (uint64_t{1} << 34) - 4100};
+  const Quantized got = on_gpu(recipe, tensor, shape, dtype, input.elements, random, Kernel::compiled);
+  EXPECT_EQ(got.codes, quantized(recipe, tensor, shape, input.x, random).codes);
+}
+
 std::string kernel_test_name(const testing::TestParamInfo<std::tuple<std::size_t, Dtype>>& instance) {
   const auto [id, dtype] = instance.param;
   return test_name(kKernelRecipes[id].name) + "_" + std::to_string(id) + "_" + std::string(row(dtype).name);

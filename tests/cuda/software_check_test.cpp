@@ -32,6 +32,12 @@ class SoftwareForms : public testing::TestWithParam<int> {
 
 TEST_P(SoftwareForms, NearestCodeIsTheModel) { expect_equal(SoftwareForm::nearest_code, "nearest_code"); }
 TEST_P(SoftwareForms, NibblesAreTheModel) { expect_equal(SoftwareForm::line_nibbles, "line_nibbles"); }
+TEST_P(SoftwareForms, StochasticRegisterIsTheModel) {
+  expect_equal(SoftwareForm::stochastic_register, "stochastic_register");
+}
+TEST_P(SoftwareForms, StochasticNibblesAreTheModel) {
+  expect_equal(SoftwareForm::stochastic_nibbles, "stochastic_nibbles");
+}
 
 INSTANTIATE_TEST_SUITE_P(Formats, SoftwareForms, testing::Range(0, int(kFormats.size())),
                          [](const auto& test) { return std::string(kFormats[std::size_t(test.param)].name); });
@@ -41,7 +47,10 @@ TEST(SoftwareFormsControl, KernelsFormatsHaveTheirForms) {
   if (!has_gpu()) GTEST_SKIP() << "SKIPPED: no GPU that this build's code runs on";
   for (const char* name : {"e2m1", "e4m3", "e5m2", "ue4m3"})
     EXPECT_TRUE(compare_software(find_format(name), SoftwareForm::nearest_code)) << name;
+  for (const char* name : {"e2m1", "e2m3", "e3m2", "e4m3", "e5m2"})
+    EXPECT_TRUE(compare_software(find_format(name), SoftwareForm::stochastic_register)) << name;
   EXPECT_TRUE(compare_software(find_format("e2m1"), SoftwareForm::line_nibbles));
+  EXPECT_TRUE(compare_software(find_format("e2m1"), SoftwareForm::stochastic_nibbles));
 }
 
 // A tie is 0.25, 0.75, 1.25, 1.75, 2.5, 3.5 or 5; four of them go down to an even code, of either sign.
