@@ -8,8 +8,10 @@
 #include "cuda/arch/form.h"
 #include "cuda/check.h"
 #include "cuda/cvt_check.h"
+#include "cuda/error_sums.h"
 #include "cuda/host_arrays.h"
 #include "cuda/kernel_recipes.h"
+#include "cuda/memory.h"
 #include "cuda/messages.h"
 #include "cuda/targets.h"
 
@@ -59,6 +61,7 @@ DeviceInfo open_gpu(int index) {
     throw EnvironmentError(no_code_text(
         {.gpu = properties.name, .major = properties.major, .minor = properties.minor, .targets = kCudaTargets}));
   }
+  keep_memory(index);
   arch::LoadedForms loaded = arch::loaded_forms();
   std::vector<bool> native;
   for (const arch::Form form : loaded.forms) native.push_back(form == arch::Form::native);
@@ -79,7 +82,9 @@ const Backend kCudaBackend{
     .open = open_gpu,
     .sweep_cvt = sweep_on_gpu,
     .convert = convert_on_gpu,
-    .recipes = {.quantize = quantize_host_arrays, .dequantize = dequantize_host_arrays},
+    .recipes = {.quantize = quantize_host_arrays,
+                .dequantize = dequantize_host_arrays,
+                .tally_errors = tally_errors_on_gpu},
     .recipe_form = recipe_form_on_gpu,
     .kernels = kKernelRecipes,
     .kernel_forms = kernel_forms_on_gpu,

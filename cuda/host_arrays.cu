@@ -5,21 +5,19 @@
 #include <vector>
 
 #include "cuda/arch/form.h"
-#include "cuda/dequantize.h"
 #include "cuda/kernel_recipes.h"
 #include "cuda/memory.h"
-#include "cuda/quantize.h"
 #include "cuda/recipe_code.cuh"
 
 namespace halfulp {
-namespace {
 
-template <class Job>
-Kernel kernel_for(const Recipe& recipe, const Job& job) {
+Kernel kernel_for(const Recipe& recipe, const GpuQuantizeJob& job) {
   return has_compiled_kernel(recipe, job) ? Kernel::compiled : Kernel::definition;
 }
 
-}  // namespace
+Kernel kernel_for(const Recipe& recipe, const GpuDequantizeJob& job) {
+  return has_compiled_kernel(recipe, job) ? Kernel::compiled : Kernel::definition;
+}
 
 void quantize_host_arrays(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape,
                           std::span<const float> x, const Randomness& random, std::span<std::byte> codes,

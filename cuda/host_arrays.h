@@ -6,9 +6,15 @@
 #include <span>
 #include <string>
 
+#include "cuda/dequantize.h"
+#include "cuda/quantize.h"
 #include "emulation/backend.h"
 
 namespace halfulp {
+
+// The compiled kernel where it takes the job, else the definition.
+Kernel kernel_for(const Recipe& recipe, const GpuQuantizeJob& job);
+Kernel kernel_for(const Recipe& recipe, const GpuDequantizeJob& job);
 
 void quantize_host_arrays(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape,
                           std::span<const float> x, const Randomness& random, std::span<std::byte> codes,

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,17 +13,26 @@
 
 namespace halfulp {
 
+// Back to the device's pool, once what was started on the default stream is done.
 struct CudaFree {
-  void operator()(void* memory) const { cudaFree(memory); }
+  void operator()(void* memory) const { cudaFreeAsync(memory, nullptr); }
 };
 
-// Uninitialised elements. Throws EnvironmentError where there is not enough memory.
+// Makes the pool of a device keep what is given back to it, for the next array.
+inline void keep_memory(int device) {
+  cudaMemPool_t pool;
+  check(cudaDeviceGetDefaultMemPool(&pool, device));
+  uint64_t all = ~uint64_t{0};
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+}
+
+// Uninitialised elements, for the default stream. Throws EnvironmentError where there is not enough memory.
 template <class T>
 class DeviceArray {
  public:
   explicit DeviceArray(std::size_t size) : size_(size) {
     void* memory = nullptr;
-    if (size > 0) check_allocation(cudaMalloc(&memory, size * sizeof(T)), size * sizeof(T));
+    if (size > 0) check_allocation(cudaMallocAsync(&memory, size * sizeof(T), nullptr), size * sizeof(T));
     memory_.reset(static_cast<T*>(memory));
   }
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
