@@ -64,6 +64,28 @@ TEST_F(OnDevice, SaysWhichDeviceAndHow) {
   EXPECT_EQ(error(floats_, "mxfp8/te", "cpu").err.find("Fake GPU"), std::string::npos);
 }
 
+// The CPU could do it, and is not asked.
+TEST_F(OnDevice, TooLittleMemoryEndsItWithoutAFile) {
+  const ProgramRun run =
+      run_halfulp({"quantize", floats_, "-r", "mxfp8/te", "-o", folder_ / "q.safetensors", "--device", "cuda:0"},
+                  {.environment = {"HALFULP_GPU_LACKS=memory"}});
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_NE(run.err.find("256 bytes were asked for, 16 bytes of 32 bytes are free"), std::string::npos) << run.err;
+  EXPECT_EQ(folder_.file_count(), 2u) << "the inputs";
+}
+
+TEST_F(OnDevice, TooOldADriverEndsItAndDoctorSaysWhy) {
+  const RunOptions old{.environment = {"HALFULP_GPU_LACKS=driver"}};
+  const ProgramRun run = run_halfulp({"error", floats_, "-r", "mxfp8/te", "--device", "cuda:0"}, old);
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(run.out, "");
+  const std::string problem = "the NVIDIA driver is too old: it supports CUDA 12.4, and this build needs 13.0";
+  EXPECT_NE(run.err.find(problem), std::string::npos) << run.err;
+  const ProgramRun doctor = run_halfulp({"doctor", "--json"}, old);
+  EXPECT_EQ(doctor.exit_code, 0);
+  EXPECT_TRUE(Json::parse(doctor.out)["devices"][0]["problem"].get<std::string>().starts_with(problem)) << doctor.out;
+}
+
 TEST_F(OnDevice, WhatItDoesNotTakeIsRefused) {
   const ProgramRun run = error(doubles_, "bf16", "cuda:0");
   EXPECT_EQ(run.exit_code, 3);

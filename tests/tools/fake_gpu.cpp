@@ -1,17 +1,28 @@
 // The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do. It
 // computes recipes as the CPU does, but for the lowest bit of each array's first code, and that it tallies errors with
 // every element clipped, so that a test sees who did it; its kernels as the CPU does, but for the recipe that
-// HALFULP_WRONG_KERNEL in the environment names.
+// HALFULP_WRONG_KERNEL in the environment names. Where that has HALFULP_GPU_LACKS=driver the driver is too old, where it
+// has =memory there is too little of it.
 
 #include <cstdlib>
+#include <string_view>
 
+#include "cuda/messages.h"
+#include "lib/error.h"
 #include "tests/emulation/fake_device.h"
 #include "tools/backends.h"
 
 namespace halfulp {
 namespace {
 
+bool lacks(std::string_view what) {
+  const char* text = std::getenv("HALFULP_GPU_LACKS");
+  return text != nullptr && text == what;
+}
+
 DeviceInfo open_narrow(int index) {
+  if (lacks("driver"))
+    throw EnvironmentError(no_gpu_text({.driver = 12040, .runtime = 13000, .driver_is_too_old = true, .error = {}}));
   DeviceInfo info = kFakeBackend.open(index);
   for (std::size_t id = 0; id < kPtxCvts.size(); ++id)
     info.native[id] = count_inputs(domain_of(conversion(int(id))), CvtInputs::every) <= 65536;
@@ -20,6 +31,7 @@ DeviceInfo open_narrow(int index) {
 
 void quantize_visibly(const Recipe& recipe, const TensorScale& tensor, const Matrix& shape, std::span<const float> x,
                       const Randomness& random, std::span<std::byte> codes, std::span<std::byte> scales) {
+  if (lacks("memory")) throw EnvironmentError(out_of_memory_text(x.size_bytes(), 16, 32));
   quantize<float>(recipe, tensor, shape, x, random, codes, scales);
   if (!codes.empty()) codes[0] ^= std::byte{1};
 }
