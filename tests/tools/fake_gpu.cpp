@@ -1,8 +1,8 @@
 // The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do. It
 // computes recipes as the CPU does, but for the lowest bit of each array's first code, and that it tallies errors with
 // every element clipped, so that a test sees who did it; its kernels as the CPU does, but for the recipe that
-// HALFULP_WRONG_KERNEL in the environment names. Where that has HALFULP_GPU_LACKS=driver the driver is too old, where it
-// has =memory there is too little of it.
+// HALFULP_WRONG_KERNEL in the environment names. Where that has HALFULP_GPU_LACKS=driver the driver is too old, where
+// it has =memory there is too little of it.
 
 #include <cstdlib>
 #include <string_view>
