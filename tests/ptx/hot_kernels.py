@@ -16,17 +16,18 @@ from assemble import catalog_rows, describe_verb, find_ptxas, skip, targets_of
 
 
 class Hot(NamedTuple):
-    """A kernel of hot_kernels.cu, and what its recipe converts with. Its code holds the conversions of some blocks: of one
-    where a thread has a block's run, of three where it has one of a row and two columns side by side."""
+    """A kernel of hot_kernels.cu, and what its recipe converts with: its code has so many elements and scales at a time,
+    those of a block's run, and in kernels for columns of two of these side by side."""
 
     kernel: str
     recipe: str
     source: str
     variant: str  # "rows", or what a kernel makes beside them
-    blocks: int
-    elements: int  # of a block, that one thread converts
+    elements: int
+    scales: int
     element: str
     scale: Sequence[Tuple[str, ...]]  # instructions of one scale, those in a tuple where a target has all of them
+    also: Sequence[Tuple[str, int]] = ()  # what elements are converted to before that, and how many
 
     def key(self):
         return self[:4]
@@ -37,11 +38,12 @@ class Hot(NamedTuple):
     def expected(self, target, rows):
         """Instruction -> how often."""
         counts = Counter()
-        if target in targets_of(rows[self.element]):
-            counts[self.element] = self.blocks * self.elements // len(rows[self.element]["lanes"])
+        for name, elements in [(self.element, self.elements), *self.also]:
+            if target in targets_of(rows[name]):
+                counts[name] = elements // len(rows[name]["lanes"])
         for together in self.scale:
             if all(target in targets_of(rows[name]) for name in together):
-                counts.update({name: self.blocks for name in together})
+                counts.update({name: self.scales for name in together})
         return counts
 
 
@@ -52,14 +54,14 @@ MX_SCALE = [(UE8M0,)]
 NV_SCALE = []  # UE4M3, which no instruction converts to
 STOCHASTIC = "nvfp4/te+rounding=stochastic+random=te"
 HOT = [
-    Hot("quantize_kernel", "mxfp8/te", "Bf16", "rows", 1, 32, E4M3, MX_SCALE),
-    Hot("quantize_kernel", "mxfp8/te-e5m2", "Bf16", "rows", 1, 32, E5M2, MX_SCALE),
-    Hot("quantize_kernel", "nvfp4/te", "Bf16", "rows", 1, 16, E2M1, NV_SCALE),
-    Hot("quantize_kernel", "nvfp4/te", "F32", "rows", 1, 16, E2M1, NV_SCALE),
-    Hot("quantize_kernel", "nvfp4/te-2d", "Bf16", "rows", 1, 16, E2M1, NV_SCALE),
-    Hot("quantize_kernel", STOCHASTIC, "Bf16", "rows", 1, 16, E2M1_STOCHASTIC, NV_SCALE),
-    Hot("quantize_both_kernel", "mxfp8/te", "Bf16", "rows and columns", 3, 32, E4M3, MX_SCALE),
-    Hot("quantize_both_kernel", "nvfp4/te", "Bf16", "rows and columns", 3, 16, E2M1, NV_SCALE),
+    Hot("quantize_kernel", "mxfp8/te", "Bf16", "rows", 32, 1, E4M3, MX_SCALE),
+    Hot("quantize_kernel", "mxfp8/te-e5m2", "Bf16", "rows", 32, 1, E5M2, MX_SCALE),
+    Hot("quantize_kernel", "nvfp4/te", "Bf16", "rows", 16, 1, E2M1, NV_SCALE),
+    Hot("quantize_kernel", "nvfp4/te", "F32", "rows", 16, 1, E2M1, NV_SCALE),
+    Hot("quantize_kernel", "nvfp4/te-2d", "Bf16", "rows", 16, 1, E2M1, NV_SCALE),
+    Hot("quantize_kernel", STOCHASTIC, "Bf16", "rows", 16, 1, E2M1_STOCHASTIC, NV_SCALE),
+    Hot("quantize_both_kernel", "mxfp8/te", "Bf16", "rows and columns", 32 + 2 * 32, 3, E4M3, MX_SCALE),
+    Hot("quantize_both_kernel", "nvfp4/te", "Bf16", "rows and columns", 16 + 2 * 16, 3, E2M1, NV_SCALE),
 ]
 
 
