@@ -4,34 +4,15 @@
 
 #include <algorithm>
 
-#include "cuda/arch/magnitude.cuh"
+#include "cuda/amax.cuh"
 #include "cuda/check.h"
 #include "cuda/elements.cuh"
-#include "emulation/blocks/block.h"
 
 namespace halfulp {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr unsigned kMaxCtas = 132 * 16;  // an H200's 132 processors hold eight each at a time
-
-// Magnitudes are ordered as their bits are, NaN above Inf.
-__device__ uint32_t magnitude_bits(float x) { return bit_cast<uint32_t>(x) & 0x7fff'ffffu; }
-
-template <bool nan_wins>
-__device__ float larger(float amax, float x) {
-  if constexpr (nan_wins) return arch::larger_magnitude(amax, x);
-  return fmaxf(amax, fabsf(x));
-}
-
-template <bool nan_wins>
-__device__ void raise(float amax, float* result) {
-  for (int distance = 16; distance > 0; distance /= 2)
-    amax = larger<nan_wins>(amax, __shfl_xor_sync(~0u, amax, distance));
-  if (threadIdx.x % 32 != 0) return;
-  const uint32_t bits = amax == amax ? magnitude_bits(amax) : bit_cast<uint32_t>(detail::quiet_nan());
-  atomicMax(reinterpret_cast<uint32_t*>(result), bits);
-}
 
 // Whole runs of 64 bytes, side by side.
 template <class Source>
@@ -44,17 +25,18 @@ __global__ void __launch_bounds__(kThreads) amax_of_runs(const void* x, uint64_t
     const gpu::Run<Source, kRunOf<Source>> run(x, i * kRunOf<Source>);
     float largest = run.largest_magnitude();
     if (!nan_wins && largest != largest) largest = run.largest_number();
-    amax = larger<nan_wins>(amax, largest);
+    amax = gpu::larger<nan_wins>(amax, largest);
   }
-  raise<nan_wins>(amax, result);
+  gpu::raise<nan_wins>(amax, result);
 }
 
 // The few elements from `first` on; one warp.
 template <class Source, bool nan_wins>
 __global__ void amax_of_rest(const void* x, uint64_t first, uint64_t count, float* result) {
   float amax = 0;
-  for (uint64_t i = first + threadIdx.x; i < count; i += 32) amax = larger<nan_wins>(amax, gpu::element<Source>(x, i));
-  raise<nan_wins>(amax, result);
+  for (uint64_t i = first + threadIdx.x; i < count; i += 32)
+    amax = gpu::larger<nan_wins>(amax, gpu::element<Source>(x, i));
+  gpu::raise<nan_wins>(amax, result);
 }
 
 template <class Source, bool nan_wins>

@@ -12,13 +12,13 @@ namespace halfulp::gpu {
 
 struct F32 {
   static constexpr bool kIsBf16 = false;
-  static constexpr int kOf16Bytes = 4;
+  static constexpr int kOf16Bytes = 4, kSignificandBits = 24;
   __device__ static float number(uint32_t word, int) { return bit_cast<float>(word); }
 };
 
 struct Bf16 {
   static constexpr bool kIsBf16 = true;
-  static constexpr int kOf16Bytes = 8;
+  static constexpr int kOf16Bytes = 8, kSignificandBits = 8;
   __device__ static float number(uint32_t word, int i) {
     return bit_cast<float>(i == 0 ? word << 16 : word & 0xffff'0000u);
   }
@@ -27,7 +27,7 @@ struct Bf16 {
 struct F16 {
   static constexpr bool kIsBf16 = false;
   static constexpr int kToF32 = find_ptx_cvt("cvt.f32.f16");
-  static constexpr int kOf16Bytes = 8;
+  static constexpr int kOf16Bytes = 8, kSignificandBits = 11;
   __device__ static float number(uint32_t word, int i) {
     const uint32_t half = i == 0 ? word & 0xffff : word >> 16;
     return bit_cast<float>(arch::convert<kToF32>(&half));
@@ -58,6 +58,16 @@ auto with_source(Dtype dtype, Fn&& fn) {
   return fn(Bf16{});
 }
 
+// One of n values, from `first` on, by an associative function of two, in a tree: a chain would wait for each.
+template <int n, int first = 0, class T, int all, class Fn>
+__device__ T fold(const T (&values)[all], Fn fn) {
+  if constexpr (n == 1) {
+    return values[first];
+  } else {
+    return fn(fold<n / 2, first>(values, fn), fold<n - n / 2, first + n / 2>(values, fn));
+  }
+}
+
 // A run of elements in registers, as they are and as FP32.
 template <class Source, int n>
 struct Run {
@@ -80,16 +90,12 @@ struct Run {
   // NaN where one is.
   __device__ float largest_magnitude() const {
     if constexpr (Source::kIsBf16) {
-      uint32_t largest = words[0];
-#pragma unroll
-      for (int i = 1; i < kWords; ++i) largest = arch::larger_bf16_magnitudes(largest, words[i]);
-      largest = arch::larger_bf16_magnitudes(largest, largest >> 16);
+      const uint32_t both =
+          fold<kWords>(words, [](uint32_t a, uint32_t b) { return arch::larger_bf16_magnitudes(a, b); });
+      const uint32_t largest = arch::larger_bf16_magnitudes(both, both >> 16);
       return bit_cast<float>((largest & 0x7fff) << 16);
     } else {
-      float largest = 0;
-#pragma unroll
-      for (int i = 0; i < n; ++i) largest = arch::larger_magnitude(largest, x[i]);
-      return largest;
+      return fabsf(fold<n>(x, [](float a, float b) { return arch::larger_magnitude(a, b); }));
     }
   }
 
@@ -106,6 +112,26 @@ struct Run {
 #pragma unroll
     for (int i = 0; i < n; ++i) has = has || x[i] == x[i];
     return has;
+  }
+};
+
+// Two elements side by side as they lie in memory.
+template <class Source>
+struct Pair {
+  static constexpr int kWords = 8 / Source::kOf16Bytes;
+  uint32_t words[kWords];
+
+  __device__ float operator[](int i) const {
+    if constexpr (kWords == 2) return Source::number(words[i], 0);
+    return Source::number(words[0], i);
+  }
+  __device__ static Pair at(const void* elements, uint64_t first) {
+    if constexpr (kWords == 2) {
+      const uint2 two = static_cast<const uint2*>(elements)[first / 2];
+      return {{two.x, two.y}};
+    } else {
+      return {{static_cast<const uint32_t*>(elements)[first / 2]}};
+    }
   }
 };
 

@@ -90,6 +90,20 @@ void pack_codes(const DeviceArray<uint32_t>& codes, int bits, int shift, std::by
   check(cudaGetLastError());
 }
 
+__global__ void place_in_tiles(Grid grid, const std::byte* scales, std::byte* tiles) {
+  const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < grid.rows * grid.cols) tiles[swizzled_offset(grid.cols, i / grid.cols, i % grid.cols)] = scales[i];
+}
+
+void store_scale_codes(const Recipe& recipe, const GpuQuantizeJob& job, const DeviceArray<uint32_t>& codes) {
+  if (job.scale_order == ScaleOrder::row_major) return pack_codes(codes, recipe.scale.storage_bits(), 0, job.scales);
+  const Matrix grid = scale_grid(recipe, job.shape);
+  const DeviceArray<std::byte> scales(codes.size());
+  pack_codes(codes, recipe.scale.storage_bits(), 0, scales.data());
+  place_in_tiles<<<ctas(codes.size(), kThreads), kThreads>>>({grid.rows, grid.cols}, scales.data(), job.scales);
+  check(cudaGetLastError());
+}
+
 DeviceArray<float> floats_of(const GpuQuantizeJob& job) {
   DeviceArray<float> y(job.shape.elements());
   gpu::with_source(job.dtype, [&](auto source) {
@@ -115,7 +129,7 @@ void run_by_definition(const Recipe& recipe, const GpuQuantizeJob& job) {
     define_scale_codes<<<ctas(blocks, kThreads), kThreads>>>(e, blocks, scales.data(), codes.data(),
                                                              scale_codes.data());
     check(cudaGetLastError());
-    pack_codes(scale_codes, recipe.scale.storage_bits(), 0, job.scales);
+    store_scale_codes(recipe, job, scale_codes);
   } else {
     define_elements<<<ctas(codes.size(), kThreads), kThreads>>>(e, codes.size(), codes.data());
     check(cudaGetLastError());
@@ -143,6 +157,8 @@ bool has_compiled_kernel(const Recipe& recipe, const GpuQuantizeJob& job) {
 
 void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel kernel) {
   if (job.shape.elements() == 0) return;
+  if (job.scale_order == ScaleOrder::tiles && recipe.scale.storage_bits() != 8)
+    throw std::logic_error("recipe " + std::string(recipe.name) + ": scales in tiles are of 8 bits");
   check_pointers(job, kernel);
   if (kernel == Kernel::definition) return run_by_definition(recipe, job);
   if (!has_compiled_kernel(recipe, job))

@@ -2,8 +2,11 @@
 // Recipes over matrices in the memory of a GPU: the bytes of quantize(), by kernels.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include "emulation/blocks/hadamard.h"
+#include "emulation/blocks/layout.h"
 #include "emulation/blocks/quantize.h"
 #include "lib/dtype.h"
 
@@ -23,6 +26,8 @@ struct GpuQuantizeJob {
   Randomness random{};  // its words, if any, in the memory of the host
   std::byte* codes;
   std::byte* scales;  // null where the recipe has none
+  ScaleOrder scale_order =
+      ScaleOrder::row_major;  // in tiles: scales of 8 bits, room for the padding, which is left as it is
 };
 
 // Whether the job can be computed by a compiled kernel: the recipe has one, rows are whole blocks, pointers lie on 16
@@ -37,20 +42,28 @@ void quantize_on_gpu(const Recipe& recipe, const GpuQuantizeJob& job, Kernel ker
 // transpose (its NVFP4).
 enum class ColumnLayout { in_place, transposed };
 
-// Beside the blocks of the rows those of the columns, in one pass: the bytes of two jobs, the second on the transpose.
+// The columns of a matrix: the bytes of a job on its transpose, which `random` counts too. Transformer Engine rotates
+// them where they are of gradients or activations.
 struct GpuColumns {
   ColumnLayout layout;
   TensorScale tensor{};
+  Randomness random{};
+  std::optional<Hadamard> rotation{};
   std::byte* codes;
   std::byte* scales;
+  ScaleOrder scale_order = ScaleOrder::row_major;  // tiles are of the transpose, whatever the layout
 };
 
-// Whether there is a kernel for both: the recipe has a compiled one without random bits, its blocks are one row of 16
-// or 32 under a scale of 8 bits, and the matrix is whole tiles of 4 blocks by 128 elements. In place codes are of 8
-// bits.
+// Whether there is a kernel for columns, and rows in the same pass: the recipe has a compiled one, its blocks are one
+// row of 16 or 32 under a scale of 8 bits, and so many divide the matrix either way, which is below 2^25. In place
+// codes are of 8 bits. A rotation is of blocks of 16, with one vector of signs, to BF16.
 bool has_both_kernel(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns);
 
-// As quantize_on_gpu().
+// As quantize_on_gpu(). Where `rows` has no codes only columns are made.
 void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns);
+
+// Raises *amax, in the memory of the GPU, to the largest magnitude of the columns of `rows` after a rotation, which is
+// what Transformer Engine scales them by; AmaxNan as raise_largest_magnitude() takes it.
+void raise_rotated_magnitude(AmaxNan nan, const GpuQuantizeJob& rows, const Hadamard& rotation, float* amax);
 
 }  // namespace halfulp

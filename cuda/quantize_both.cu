@@ -14,66 +14,105 @@
 namespace halfulp {
 namespace {
 
+using gpu::ColumnValues;
+
 constexpr uint64_t kMaxGridRows = 65535;  // CUDA C++ Programming Guide, technical specifications
 
+// How a kernel for columns is launched, and what block it takes; null where there is none.
 struct BothKernel {
-  void (*kernel)(gpu::BothJob) = nullptr;  // null where there is none
-  uint64_t tile_rows = 0, tile_cols = 0;
-  std::size_t shared_bytes = 0;
+  void (*kernel)(gpu::BothJob) = nullptr;
+  uint64_t block = 0, cta_rows = 0, cta_cols = 0;
 };
 
-template <int recipe, class Source, ColumnLayout layout>
+template <int recipe, class Source, ColumnLayout layout, ColumnValues values>
 constexpr BothKernel both_kernel() {
   constexpr const Recipe& r = kKernelRecipes[recipe];
-  constexpr bool blocks =
-      r.block.rows == 1 && (r.block.cols == 16 || r.block.cols == 32) && r.scale.storage_bits() == 8 && !is_random(r);
-  constexpr bool fits = layout == ColumnLayout::transposed || r.element.storage_bits() == 8;
-  if constexpr (blocks && fits) {
-    using Tile = gpu::Tile<recipe, Source>;
-    return {gpu::quantize_both_kernel<recipe, Source, layout>, Tile::rows, Tile::cols, sizeof(Tile)};
+  constexpr int block = r.block.cols;
+  constexpr bool blocks = r.block.rows == 1 && (block == 16 || block == 32) && r.scale.storage_bits() == 8;
+  constexpr bool fits = layout == ColumnLayout::transposed || (r.element.storage_bits() == 8 && !is_random(r));
+  if constexpr (blocks && fits && (values == ColumnValues::plain || block == gpu::kRotated)) {
+    using Tile = gpu::Tile<recipe, Source, layout>;
+    return {gpu::quantize_both_kernel<recipe, Source, layout, values>, uint64_t(block), Tile::rows * Tile::warps,
+            Tile::cols};
   }
   return {};
 }
 
-using OfRecipe = std::array<std::array<BothKernel, 2>, 3>;  // by source and layout
-
 template <int recipe, class Source>
-constexpr std::array<BothKernel, 2> kBySource{both_kernel<recipe, Source, ColumnLayout::in_place>(),
-                                              both_kernel<recipe, Source, ColumnLayout::transposed>()};
+constexpr std::array<BothKernel, 3> kOfSource{
+    both_kernel<recipe, Source, ColumnLayout::in_place, ColumnValues::plain>(),
+    both_kernel<recipe, Source, ColumnLayout::transposed, ColumnValues::plain>(),
+    both_kernel<recipe, Source, ColumnLayout::transposed, ColumnValues::rotated>()};
 
 template <std::size_t... recipe>
-constexpr std::array<OfRecipe, sizeof...(recipe)> all_kernels(std::index_sequence<recipe...>) {
-  return {OfRecipe{kBySource<int(recipe), gpu::F32>, kBySource<int(recipe), gpu::F16>,
-                   kBySource<int(recipe), gpu::Bf16>}...};
+constexpr auto all_kernels(std::index_sequence<recipe...>) {
+  return std::array{std::array{kOfSource<int(recipe), gpu::F32>, kOfSource<int(recipe), gpu::F16>,
+                               kOfSource<int(recipe), gpu::Bf16>}...};
 }
 constexpr auto kBoth = all_kernels(std::make_index_sequence<kKernelRecipes.size()>{});
 
-BothKernel find_both(const Recipe& recipe, Dtype dtype, ColumnLayout layout) {
-  const int id = find_kernel(recipe);
-  return id < 0 ? BothKernel{} : kBoth[std::size_t(id)][gpu::source_index(dtype)][std::size_t(layout)];
+bool takes(const Hadamard& rotation) {
+  return rotation.size == gpu::kRotated && rotation.vectors == SignVectors::one &&
+         rotation.result == HadamardResult::bf16;
 }
+
+BothKernel find_both(const Recipe& recipe, Dtype dtype, const GpuColumns& columns) {
+  const int id = find_kernel(recipe);
+  if (id < 0) return {};
+  const auto& kernels = kBoth[std::size_t(id)][gpu::source_index(dtype)];
+  if (!columns.rotation) return kernels[std::size_t(columns.layout)];
+  return columns.layout == ColumnLayout::transposed && takes(*columns.rotation) ? kernels[2] : BothKernel{};
+}
+
+// The job of the columns, on the transpose.
+GpuQuantizeJob transposed_job(const GpuQuantizeJob& rows, const GpuColumns& columns) {
+  return {.shape = {.rows = rows.shape.cols, .cols = rows.shape.rows},
+          .dtype = rows.dtype,
+          .x = rows.x,
+          .tensor = columns.tensor,
+          .random = columns.random,
+          .codes = columns.codes,
+          .scales = columns.scales,
+          .scale_order = columns.scale_order};
+}
+
+uint32_t signs_of(const Hadamard& rotation) { return sign_bits(rotation, 0)[0]; }
 
 }  // namespace
 
 bool has_both_kernel(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns) {
-  const BothKernel is = find_both(recipe, rows.dtype, columns.layout);
-  return is.kernel != nullptr && has_compiled_kernel(recipe, rows) && rows.shape.rows % is.tile_rows == 0 &&
-         rows.shape.cols % is.tile_cols == 0;
+  const BothKernel is = find_both(recipe, rows.dtype, columns);
+  return is.kernel != nullptr && rows.shape.rows % is.block == 0 && rows.shape.cols < gpu::kMaxTileCols &&
+         rows.shape.rows < gpu::kMaxTileCols && has_compiled_kernel(recipe, rows) &&
+         has_compiled_kernel(recipe, transposed_job(rows, columns));
 }
 
 void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns) {
   if (rows.shape.elements() == 0) return;
   if (!has_both_kernel(recipe, rows, columns))
-    throw std::logic_error("no kernel for rows and columns of recipe " + std::string(recipe.name) + " and this matrix");
-  const BothKernel is = find_both(recipe, rows.dtype, columns.layout);
+    throw std::logic_error("no kernel for columns of recipe " + std::string(recipe.name) + " and this matrix");
+  const BothKernel is = find_both(recipe, rows.dtype, columns);
   const gpu::BothJob job{.rows = gpu::kernel_job(rows),
-                         .column_tensor = columns.tensor,
-                         .column_codes = columns.codes,
-                         .column_scales = columns.scales};
-  check(cudaFuncSetAttribute(is.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(is.shared_bytes)));
-  const dim3 grid(unsigned(rows.shape.cols / is.tile_cols),
-                  unsigned(std::min(rows.shape.rows / is.tile_rows, kMaxGridRows)));
-  is.kernel<<<grid, 256, is.shared_bytes>>>(job);
+                         .columns = gpu::kernel_job(transposed_job(rows, columns)),
+                         .signs = columns.rotation ? signs_of(*columns.rotation) : 0};
+  const dim3 grid(unsigned(divide_up(rows.shape.cols, is.cta_cols)),
+                  unsigned(std::min(divide_up(rows.shape.rows, is.cta_rows), kMaxGridRows)));
+  is.kernel<<<grid, 128>>>(job);
+  check(cudaGetLastError());
+}
+
+void raise_rotated_magnitude(AmaxNan nan, const GpuQuantizeJob& rows, const Hadamard& rotation, float* amax) {
+  if (!takes(rotation) || rows.shape.rows % gpu::kRotated != 0 || rows.shape.cols % 2 != 0)
+    throw std::logic_error("no kernel for this rotation of this matrix");
+  constexpr unsigned kThreads = 128, kBelow = 64;
+  const dim3 grid(gpu::ctas(rows.shape.cols / 2, kThreads),
+                  unsigned(std::min(divide_up(rows.shape.rows, gpu::kRotated), uint64_t{kBelow})));
+  gpu::with_source(rows.dtype, [&](auto source) {
+    using Source = decltype(source);
+    const auto kernel =
+        nan == AmaxNan::propagates ? gpu::largest_rotated<Source, true> : gpu::largest_rotated<Source, false>;
+    kernel<<<grid, kThreads>>>(gpu::kernel_job(rows), signs_of(rotation), amax);
+  });
   check(cudaGetLastError());
 }
 

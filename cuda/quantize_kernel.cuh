@@ -9,6 +9,7 @@
 #include "cuda/elements.cuh"
 #include "cuda/quantize.h"
 #include "cuda/recipe_code.cuh"
+#include "emulation/blocks/layout.h"
 #include "lib/philox.h"
 
 namespace halfulp::gpu {
@@ -21,6 +22,7 @@ struct KernelJob {
   PhiloxKeys keys;  // of the seed
   std::byte* codes;
   std::byte* scales;
+  bool swizzled;  // the scales lie in the tiles of emulation/blocks/layout.h
 };
 
 inline KernelJob kernel_job(const GpuQuantizeJob& job) {
@@ -34,7 +36,8 @@ inline KernelJob kernel_job(const GpuQuantizeJob& job) {
           .first_block = job.random.first_block,
           .keys = philox_keys(job.random.seed),
           .codes = job.codes,
-          .scales = job.scales};
+          .scales = job.scales,
+          .swizzled = job.scale_order == ScaleOrder::tiles};
 }
 
 // How the threads of a CTA share the elements of a recipe's blocks. Without tiles runs follow one another, and the
@@ -247,7 +250,21 @@ __device__ uint32_t stochastic_word(const KernelJob& job, const Place& place, fl
   }
 }
 
-template <int recipe, int n, int words>
+// What is known of the products of a block's elements and its factor.
+enum class Products { any, numbers, below_line_end };
+
+template <int recipe>
+__device__ Products products_of(const Largest& largest, float factor) {
+  using Element = Conversion<recipe, Part::element>;
+  if constexpr (!kHasLines<recipe>) return Products::any;
+  if (!largest.all_numbers || !(factor < detail::infinity())) return Products::any;
+  // A power of two leaves many blocks beyond it: with both kinds in a warp, both would be computed.
+  if constexpr (Conversion<recipe, Part::scale>::format.mantissa_bits == 0) return Products::numbers;
+  if constexpr (Element::is_random) return Products::numbers;
+  return largest.amax * factor < arch::kLineEnd<Element::format_id> ? Products::below_line_end : Products::numbers;
+}
+
+template <int recipe, Products products, int n, int words>
 __device__ void encode_lines(const KernelJob& job, const Place& place, float factor, const float (&x)[n],
                              uint32_t (&codes)[words]) {
   using Element = Conversion<recipe, Part::element>;
@@ -258,7 +275,9 @@ __device__ void encode_lines(const KernelJob& job, const Place& place, float fac
     if constexpr (Element::is_random) {
       codes[i] = stochastic_word<recipe, kOfWord>(job, place, factor, i * kOfWord, x + i * kOfWord, random);
     } else {
-      codes[i] = arch::line_nibbles<Element::format_id>(x + 8 * i, factor);
+      constexpr auto magnitudes =
+          products == Products::numbers ? arch::Magnitudes::any : arch::Magnitudes::below_line_end;
+      codes[i] = arch::line_nibbles<Element::format_id, magnitudes>(x + 8 * i, factor);
     }
   }
 }
@@ -279,14 +298,16 @@ __device__ uint32_t encode_slowly(const KernelJob& job, const Place& place, int 
 
 // Codes of a run; at(i) is x[i].
 template <int recipe, int n, int words, class At>
-__device__ void encode(const KernelJob& job, const Place& place, float factor, bool all_numbers, const float (&x)[n],
+__device__ void encode(const KernelJob& job, const Place& place, float factor, Products products, const float (&x)[n],
                        uint32_t (&codes)[words], At at) {
   if constexpr (kHasWordsOf4<recipe>)
-    if (words_carry(job, place, n)) all_numbers = false;
+    if (words_carry(job, place, n)) products = Products::any;
   if constexpr (!kHasLines<recipe>) {
     encode_run<recipe>(job, place, factor, x, codes);
-  } else if (all_numbers && factor < detail::infinity()) {  // no product is NaN
-    encode_lines<recipe>(job, place, factor, x, codes);
+  } else if (products == Products::below_line_end) {
+    encode_lines<recipe, Products::below_line_end>(job, place, factor, x, codes);
+  } else if (products == Products::numbers) {
+    encode_lines<recipe, Products::numbers>(job, place, factor, x, codes);
   } else {
 #pragma unroll
     for (int word = 0; word < words; ++word)
@@ -294,14 +315,16 @@ __device__ void encode(const KernelJob& job, const Place& place, float factor, b
   }
 }
 
+// Scale number `block` of all.
 template <int recipe>
-__device__ void store_scale(std::byte* scales, uint64_t block, uint32_t code) {
+__device__ void store_scale(const KernelJob& job, uint64_t block, uint32_t code) {
   constexpr int bits = Conversion<recipe, Part::scale>::bits;
   if constexpr (bits == 8) {
-    scales[block] = std::byte(code);
+    const uint64_t scales = job.cols / Shares<recipe>::block_cols;
+    job.scales[job.swizzled ? swizzled_offset(scales, block / scales, block % scales) : block] = std::byte(code);
   } else {
     static_assert(bits == 32);
-    reinterpret_cast<uint32_t*>(scales)[block] = code;
+    reinterpret_cast<uint32_t*>(job.scales)[block] = code;
   }
 }
 
@@ -311,18 +334,18 @@ __device__ void quantize_run(const KernelJob& job, const Place& place) {
   constexpr int bits = Conversion<recipe, Part::element>::bits;
   const Run<Source, Is::run> run(job.x, place.inside ? place.element : 0);
   BlockScale scale;
-  bool all_numbers = false;
+  Products products = Products::any;
   if constexpr (Is::has_blocks) {
     const Largest largest = largest_of_block<recipe>(run);
-    all_numbers = largest.all_numbers;
     scale = scale_of_block<recipe>(job.tensor, largest.amax);
+    products = products_of<recipe>(largest, scale.factor);
   }
   if (!place.inside) return;
   if constexpr (Is::has_blocks)
     if (threadIdx.x % Is::lanes == 0 && (!Is::tiles || threadIdx.x < Is::across))
-      store_scale<recipe>(job.scales, place.block, scale.code);
+      store_scale<recipe>(job, place.block, scale.code);
   uint32_t codes[Is::run * bits / 32];
-  encode<recipe>(job, place, scale.factor, all_numbers, run.x, codes,
+  encode<recipe>(job, place, scale.factor, products, run.x, codes,
                  [&](int i) { return element<Source>(job.x, place.element + uint64_t(i)); });
   store(job.codes + place.element * bits / 8, codes);
 }

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "cuda/arch/cvt.cuh"
+#include "cuda/arch/exponent.cuh"
 #include "cuda/arch/nearest.cuh"
+#include "cuda/elements.cuh"
 #include "cuda/kernel_recipes.h"
 #include "emulation/blocks/block.h"
 
@@ -71,17 +73,34 @@ __device__ float evaluate_row(const Values& values) {
   return run_steps<recipe, field>(values, std::make_integer_sequence<int, kSteps<recipe, field>>{});
 }
 
+enum class Part { element, scale };
+
+// Whether an instruction for codes of `a` is one for those of `b`: the formats are the same, or `b` is a scale's, whose
+// numbers have no minus sign, and differs in having none.
+constexpr bool has_codes_of(const Format& a, Format b, Part part) {
+  if (part == Part::scale && b.sign == Sign::none) b.sign = a.sign;
+  return a == b;
+}
+
 // The instruction that converts FP32 numbers to a format as a policy wants it; -1 where there is none.
-constexpr int find_conversion(const FormatName& to, const Policy& policy) {
+constexpr int find_conversion(const FormatName& to, const Policy& policy, Part part = Part::element) {
   for (std::size_t id = 0; id < kPtxCvts.size(); ++id) {
     const PtxCvt op = ptx_cvt(kPtxCvts[id]);
-    const bool same = op.to.name == to.name() && op.policy == policy && op.relu == Relu::no;
+    const bool same = has_codes_of(op.to.format, to.format(), part) && op.policy == policy && op.relu == Relu::no;
     if (same && op.from.name == "f32" && op.operands == op.lanes && op.lanes > 1) return int(id);
   }
   return -1;
 }
 
-enum class Part { element, scale };
+// The instruction that converts a pair of a scale's codes to F16; -1 where there is none.
+constexpr int find_scale_decoding(const FormatName& from) {
+  for (std::size_t id = 0; id < kPtxCvts.size(); ++id) {
+    const PtxCvt op = ptx_cvt(kPtxCvts[id]);
+    const bool same = has_codes_of(op.from.format, from.format(), Part::scale) && op.to.name == "f16";
+    if (same && op.lanes == 2 && op.operands == 1 && op.relu == Relu::no) return int(id);
+  }
+  return -1;
+}
 
 template <int recipe, Part part>
 struct Conversion {
@@ -92,7 +111,9 @@ struct Conversion {
   static constexpr int bits = name.storage_bits();
   static constexpr bool is_random = is_stochastic(policy.rounding);
   static constexpr bool is_nearest = arch::has_nearest_code(format, policy);
-  static constexpr int cvt = find_conversion(name, policy);  // of two numbers, or four with a random word
+  static constexpr bool is_exponent = part == Part::scale && arch::has_exponent_code(format, policy);
+  static constexpr int cvt = find_conversion(name, policy, part);  // of two numbers, or four with a random word
+  static constexpr int decoding = part == Part::scale ? find_scale_decoding(name) : -1;
   static constexpr bool is_native = [] {
     if constexpr (cvt >= 0) return arch::is_native<cvt>();
     return false;
@@ -102,6 +123,7 @@ struct Conversion {
     constexpr Format to = format;
     constexpr Policy how = policy;
     if constexpr (is_nearest) return arch::nearest_code<format_id>(bit_cast<uint32_t>(x));
+    if constexpr (is_exponent) return arch::exponent_code<policy.rounding>(bit_cast<uint32_t>(x) & 0x7fff'ffffu);
     return encode(to, how, x, random);
   }
 
@@ -136,10 +158,23 @@ struct Conversion {
   }
 };
 
+// The value of a scale's code; which NaN it is does not matter here.
+template <int recipe>
+__device__ float value_of_scale(uint32_t code) {
+  using Scale = Conversion<recipe, Part::scale>;
+  constexpr Format format = Scale::format;
+  if constexpr (Scale::decoding >= 0) {
+    if constexpr (arch::is_native<Scale::decoding>()) {
+      const uint32_t codes[2] = {code, 0};
+      return F16::number(arch::convert<Scale::decoding>(codes), 0);
+    }
+  }
+  return decode(format, code);
+}
+
 template <int recipe>
 __device__ BlockScale scale_of_block(const TensorScale& tensor, float amax) {
   using Scale = Conversion<recipe, Part::scale>;
-  constexpr Format format = Scale::format;
   Values values = values_of(tensor);
   values[Symbol::a] = amax;
   BlockScale scale;
@@ -149,7 +184,7 @@ __device__ BlockScale scale_of_block(const TensorScale& tensor, float amax) {
   } else {
     scale.code = Scale::one(scale.unrounded);
   }
-  scale.value = values[Symbol::s] = decode(format, scale.code);
+  scale.value = values[Symbol::s] = value_of_scale<recipe>(scale.code);
   scale.factor = evaluate_row<recipe, Field::factor>(values);
   return scale;
 }

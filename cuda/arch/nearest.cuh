@@ -65,16 +65,22 @@ __device__ inline int least(float a, float b, float c) {
   return __vimin3_s32(bit_cast<int>(a), bit_cast<int>(b), bit_cast<int>(c));
 }
 
+// Magnitudes below this round to no code beyond the largest: it is half an ulp above that one, in the third binade.
+template <int format_id>
+inline constexpr float kLineEnd = detail::Nearest<format_id>::largest + 0.5f / (detail::Nearest<format_id>::steps / 4);
+
 // kLineBase plus the code of a magnitude.
 inline constexpr float kLineStart = 0x1p23f;
 inline constexpr uint32_t kLineBase = bit_cast<uint32_t>(kLineStart);
-template <int format_id>
+enum class Magnitudes { any, below_line_end };
+template <int format_id, Magnitudes magnitudes>
 __device__ uint32_t line_code(float magnitude) {
   using Is = detail::Nearest<format_id>;
   const float first = fmaf(magnitude, Is::steps, kLineStart);
   const float second = fmaf(magnitude, Is::steps / 2, kLineStart + Is::binade);
   const float third = fmaf(magnitude, Is::steps / 4, kLineStart + 2 * Is::binade);
-  return uint32_t(min(least(first, second, third), int(kLineBase + Is::max_code)));
+  const int code = least(first, second, third);
+  return uint32_t(magnitudes == Magnitudes::below_line_end ? code : min(code, int(kLineBase + Is::max_code)));
 }
 
 // The highest bytes of four numbers, the first of them lowest.
@@ -90,12 +96,12 @@ __device__ inline uint32_t nibble_signs(const float* x) {
 }
 
 // The 4-bit codes of eight products x * m, the first in the lowest bits. Requires that m >= 0 and no product is NaN.
-template <int format_id>
+template <int format_id, Magnitudes magnitudes = Magnitudes::any>
 __device__ uint32_t line_nibbles(const float* x, float m) {
   constexpr uint32_t kOnes = 0x1111'1111;
   uint32_t codes = 0 - kLineBase * kOnes;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) codes += line_code<format_id>(fabsf(x[i]) * m) << 4 * i;
+  for (int i = 0; i < 8; ++i) codes += line_code<format_id, magnitudes>(fabsf(x[i]) * m) << 4 * i;
   return codes | nibble_signs(x);
 }
 

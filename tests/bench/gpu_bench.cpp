@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda/amax.h"
@@ -110,11 +112,29 @@ void quantize_rows(benchmark::State& state, const Recipe& recipe, Dtype dtype) {
          [&] { quantize_on_gpu(recipe, job, Kernel::compiled); });
 }
 
-enum class Passes { one, two };
+enum class Passes { one, two, columns_only };
 
-// Rows and columns of BF16; in two passes, the second reads a transpose that is there already.
-void quantize_both(benchmark::State& state, const Recipe& recipe, ColumnLayout layout, Passes passes) {
-  const Matrix shape{.rows = kElements / kCols, .cols = kCols}, other{.rows = kCols, .cols = kElements / kCols};
+struct ColumnKind {
+  std::string_view name;
+  std::string_view recipe;
+  ColumnLayout layout;
+  std::optional<Hadamard> rotation{};
+  Rounding rounding = Rounding::nearest_even;
+};
+const ColumnKind kColumnKinds[] = {
+    {"nvfp4/te", "nvfp4/te", ColumnLayout::transposed},
+    {"nvfp4/te/rotated", "nvfp4/te", ColumnLayout::transposed, Hadamard{}},
+    {"nvfp4/te/rotated/stochastic_te", "nvfp4/te", ColumnLayout::transposed, Hadamard{}, Rounding::stochastic},
+    {"mxfp8/te", "mxfp8/te", ColumnLayout::in_place},
+    {"mxfp8/te/transposed", "mxfp8/te", ColumnLayout::transposed},
+};
+
+// Rows and columns of BF16, in one pass or in two over the same matrix; or the columns alone.
+void quantize_both(benchmark::State& state, const ColumnKind& kind, Passes passes) {
+  Recipe recipe = kRecipes[std::size_t(find_recipe(kind.recipe))];
+  recipe.policy.rounding = kind.rounding;
+  if (is_random(recipe)) recipe.random = RandomSource::te;
+  const Matrix shape{.rows = kElements / kCols, .cols = kCols};
   const DeviceArray<std::byte> x = normals(Dtype::bf16);
   const DeviceArray<std::byte> codes(code_bytes(recipe, shape)), scales(scale_bytes(recipe, shape)),
       column_codes(codes.size()), column_scales(scales.size());
@@ -125,15 +145,30 @@ void quantize_both(benchmark::State& state, const Recipe& recipe, ColumnLayout l
                             .tensor = tensor,
                             .codes = codes.data(),
                             .scales = scales.data()};
-  GpuQuantizeJob second = rows;
-  second.shape = other, second.codes = column_codes.data(), second.scales = column_scales.data();
-  const GpuColumns columns{
-      .layout = layout, .tensor = tensor, .codes = column_codes.data(), .scales = column_scales.data()};
-  report(state, double(x.size() + 2 * (codes.size() + scales.size())), [&] {
-    if (passes == Passes::one) return quantize_both_on_gpu(recipe, rows, columns);
-    quantize_on_gpu(recipe, rows, Kernel::compiled);
-    quantize_on_gpu(recipe, second, Kernel::compiled);
+  GpuQuantizeJob no_rows = rows;
+  no_rows.codes = nullptr;
+  const GpuColumns columns{.layout = kind.layout,
+                           .tensor = tensor,
+                           .rotation = kind.rotation,
+                           .codes = column_codes.data(),
+                           .scales = column_scales.data()};
+  const double outputs = passes == Passes::columns_only ? 1 : 2;
+  report(state, double(x.size()) + outputs * double(codes.size() + scales.size()), [&] {
+    if (passes == Passes::two) quantize_on_gpu(recipe, rows, Kernel::compiled);
+    quantize_both_on_gpu(recipe, passes == Passes::one ? rows : no_rows, columns);
   });
+}
+
+void rotated_amax(benchmark::State& state) {
+  const DeviceArray<std::byte> x = normals(Dtype::bf16);
+  const float start = 0;
+  const DeviceArray<float> result(std::span<const float>(&start, 1));
+  const GpuQuantizeJob rows{.shape = {.rows = kElements / kCols, .cols = kCols},
+                            .dtype = Dtype::bf16,
+                            .x = x.data(),
+                            .codes = nullptr,
+                            .scales = nullptr};
+  report(state, double(x.size()), [&] { raise_rotated_magnitude(AmaxNan::ignored, rows, {}, result.data()); });
 }
 
 void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
@@ -142,15 +177,16 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 
 void add_all() {
   add("copy", copy);
-  for (const Passes passes : {Passes::one, Passes::two}) {
-    const std::string suffix = passes == Passes::one ? "/one_pass" : "/two_passes";
-    add("rows_and_columns/nvfp4/te" + suffix, [=](benchmark::State& state) {
-      quantize_both(state, recipe_named("nvfp4/te"), ColumnLayout::transposed, passes);
-    });
-    add("rows_and_columns/mxfp8/te" + suffix, [=](benchmark::State& state) {
-      quantize_both(state, recipe_named("mxfp8/te"), ColumnLayout::in_place, passes);
-    });
+  for (const ColumnKind& kind : kColumnKinds) {
+    const auto add_passes = [&](const std::string& name, Passes passes) {
+      add(name + std::string(kind.name),
+          [&kind, passes](benchmark::State& state) { quantize_both(state, kind, passes); });
+    };
+    add_passes("rows_and_columns/one_pass/", Passes::one);
+    add_passes("rows_and_columns/two_passes/", Passes::two);
+    add_passes("columns/", Passes::columns_only);
   }
+  add("amax/rotated/bf16", rotated_amax);
   for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
     const std::string from = dtype == Dtype::f32 ? "/f32" : "/bf16";
     add("amax" + from, [=](benchmark::State& state) { amax(state, dtype); });

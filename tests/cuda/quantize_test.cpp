@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "cuda/dequantize.h"
 #include "cuda/kernel_recipes.h"
 #include "cuda/memory.h"
+#include "emulation/blocks/hadamard.h"
+#include "emulation/blocks/layout.h"
 #include "emulation/simd/simd.h"
 #include "lib/threads.h"
 #include "tests/emulation/hard_inputs.h"
@@ -198,55 +201,201 @@ INSTANTIATE_TEST_SUITE_P(Each, CompiledKernel,
                                           testing::ValuesIn(kDtypes)),
                          kernel_test_name);
 
-class BothKernel : public GpuQuantize,
-                   public testing::WithParamInterface<std::tuple<std::size_t, Dtype, ColumnLayout>> {};
-
 std::vector<float> transposed(const Matrix& shape, std::span<const float> x) {
   std::vector<float> y(x.size());
-  for (uint64_t row = 0; row < shape.rows; ++row)
-    for (uint64_t col = 0; col < shape.cols; ++col) y[col * shape.rows + row] = x[row * shape.cols + col];
+  transpose<float>({shape.rows, shape.cols}, x, y);
   return y;
 }
 
 // Bytes of a matrix the other way round.
 std::vector<std::byte> turned(uint64_t rows, std::span<const std::byte> bytes) {
-  const uint64_t cols = bytes.size() / rows;
   std::vector<std::byte> y(bytes.size());
-  for (uint64_t row = 0; row < rows; ++row)
-    for (uint64_t col = 0; col < cols; ++col) y[col * rows + row] = bytes[row * cols + col];
+  transpose<std::byte>({rows, bytes.size() / rows}, bytes, y);
   return y;
 }
 
-TEST_P(BothKernel, GivesTheBytesOfTwoPasses) {
-  const auto [id, dtype, layout] = GetParam();
-  const Recipe& recipe = kKernelRecipes[id];
-  const Matrix shape{.rows = 512, .cols = 1024}, other{.rows = shape.cols, .cols = shape.rows};
-  const TensorScale tensor = tensor_scale(recipe, 1000), column_tensor = tensor_scale(recipe, 300);
-  const Input input = input_of(dtype, small_input(shape.elements()));
-  const DeviceArray<std::byte> x(input.elements), codes(code_bytes(recipe, shape)), scales(scale_bytes(recipe, shape)),
-      column_codes(code_bytes(recipe, other)), column_scales(scale_bytes(recipe, other));
-  const GpuQuantizeJob rows{
-      .shape = shape, .dtype = dtype, .x = x.data(), .tensor = tensor, .codes = codes.data(), .scales = scales.data()};
-  const GpuColumns columns{
-      .layout = layout, .tensor = column_tensor, .codes = column_codes.data(), .scales = column_scales.data()};
-  if (!has_both_kernel(recipe, rows, columns)) GTEST_SKIP() << recipe.name << " has no such kernel";
-  quantize_both_on_gpu(recipe, rows, columns);
-  const Quantized expected = quantized(recipe, tensor, shape, input.x);
-  Quantized of_columns = quantized(recipe, column_tensor, other, transposed(shape, input.x));
-  if (layout == ColumnLayout::in_place) {
-    of_columns.codes = turned(other.rows, of_columns.codes);
-    of_columns.scales = turned(other.rows, of_columns.scales);
+std::vector<std::byte> in_order(ScaleOrder order, const Matrix& grid, const std::vector<std::byte>& scales) {
+  if (order == ScaleOrder::row_major) return scales;
+  constexpr ScaleLayout layout = scale_layout_named("swizzled-128x4");
+  const Grid padded = padded_grid(layout, {grid.rows, grid.cols});
+  std::vector<std::byte> tiles(padded.rows * padded.cols);
+  store_scales(layout, {grid.rows, grid.cols}, scales, tiles);
+  return tiles;
+}
+
+enum class ColumnCase { plain, in_place, rotated, seeded_rotation, without_rows };
+
+struct BothCase {
+  ColumnCase columns;
+  ScaleOrder scale_order;
+  Matrix shape;
+};
+constexpr BothCase kBothCases[] = {
+    {ColumnCase::plain, ScaleOrder::row_major, {512, 1024}},
+    {ColumnCase::plain, ScaleOrder::tiles, {224, 160}},  // parts of tiles
+    {ColumnCase::plain, ScaleOrder::row_major, {32, 96}},
+    {ColumnCase::in_place, ScaleOrder::row_major, {512, 1024}},
+    {ColumnCase::in_place, ScaleOrder::tiles, {224, 160}},
+    {ColumnCase::rotated, ScaleOrder::row_major, {512, 1024}},
+    {ColumnCase::rotated, ScaleOrder::tiles, {224, 160}},
+    {ColumnCase::seeded_rotation, ScaleOrder::row_major, {64, 64}},
+    {ColumnCase::without_rows, ScaleOrder::row_major, {224, 160}},
+};
+
+ColumnLayout layout_of(ColumnCase columns) {
+  return columns == ColumnCase::in_place ? ColumnLayout::in_place : ColumnLayout::transposed;
+}
+
+std::optional<Hadamard> rotation_of(ColumnCase columns) {
+  if (columns == ColumnCase::rotated) return Hadamard{};
+  if (columns == ColumnCase::seeded_rotation) return Hadamard{.signs = HadamardSigns::seeded, .seed = 5};
+  return std::nullopt;
+}
+
+bool has_both_kernel(const Recipe& recipe, const BothCase& is, Dtype dtype) {
+  return has_both_kernel(
+      recipe, {.shape = is.shape, .dtype = dtype, .x = nullptr, .codes = nullptr, .scales = nullptr},
+      {.layout = layout_of(is.columns), .rotation = rotation_of(is.columns), .codes = nullptr, .scales = nullptr});
+}
+
+// What the CPU makes of the columns.
+Quantized columns_on_cpu(const Recipe& recipe, const TensorScale& tensor, const BothCase& is, std::span<const float> x,
+                         const Randomness& random) {
+  const Matrix other{.rows = is.shape.cols, .cols = is.shape.rows};
+  std::vector<float> columns = transposed(is.shape, x);
+  if (const auto rotation = rotation_of(is.columns)) hadamard(*rotation, other.cols, columns, columns);
+  Quantized q = quantized(recipe, tensor, other, columns, random);
+  const bool in_place = is.columns == ColumnCase::in_place;
+  if (in_place) q.codes = turned(other.rows, q.codes);
+  if (in_place && is.scale_order == ScaleOrder::row_major) {
+    q.scales = turned(other.rows, q.scales);
+  } else {
+    q.scales = in_order(is.scale_order, scale_grid(recipe, other), q.scales);
   }
-  EXPECT_EQ(codes.on_host(), expected.codes);
-  EXPECT_EQ(scales.on_host(), expected.scales);
+  return q;
+}
+
+class BothKernel : public GpuQuantize, public testing::WithParamInterface<std::tuple<std::size_t, Dtype, BothCase>> {};
+
+TEST_P(BothKernel, GivesTheBytesOfTwoPasses) {
+  const auto [id, dtype, is] = GetParam();
+  const Recipe& recipe = kKernelRecipes[id];
+  if (!has_both_kernel(recipe, is, dtype)) GTEST_SKIP() << recipe.name << " has no such kernel";
+  const Input input = input_of(dtype, small_input(is.shape.elements()));
+  const Randomness random{.seed = 3, .stream = 8}, column_random{.seed = 3, .stream = 70};
+  Quantized expected = quantized(recipe, tensor_scale(recipe, 1000), is.shape, input.x, random);
+  expected.scales = in_order(is.scale_order, scale_grid(recipe, is.shape), expected.scales);
+  const Quantized of_columns = columns_on_cpu(recipe, tensor_scale(recipe, 300), is, input.x, column_random);
+  const DeviceArray<std::byte> x(input.elements), codes(expected.codes.size()),
+      scales(std::vector<std::byte>(expected.scales.size())), column_codes(of_columns.codes.size()),
+      column_scales(std::vector<std::byte>(of_columns.scales.size()));
+  const GpuQuantizeJob rows{.shape = is.shape,
+                            .dtype = dtype,
+                            .x = x.data(),
+                            .tensor = expected.tensor,
+                            .random = random,
+                            .codes = is.columns == ColumnCase::without_rows ? nullptr : codes.data(),
+                            .scales = scales.data(),
+                            .scale_order = is.scale_order};
+  const GpuColumns columns{.layout = layout_of(is.columns),
+                           .tensor = of_columns.tensor,
+                           .random = column_random,
+                           .rotation = rotation_of(is.columns),
+                           .codes = column_codes.data(),
+                           .scales = column_scales.data(),
+                           .scale_order = is.scale_order};
+  quantize_both_on_gpu(recipe, rows, columns);
   EXPECT_EQ(column_codes.on_host(), of_columns.codes);
   EXPECT_EQ(column_scales.on_host(), of_columns.scales);
+  if (is.columns == ColumnCase::without_rows) return;
+  EXPECT_EQ(codes.on_host(), expected.codes);
+  EXPECT_EQ(scales.on_host(), expected.scales);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, BothKernel,
                          testing::Combine(testing::Range<std::size_t>(0, kKernelRecipes.size()),
-                                          testing::ValuesIn(kDtypes),
-                                          testing::Values(ColumnLayout::in_place, ColumnLayout::transposed)));
+                                          testing::ValuesIn(kDtypes), testing::ValuesIn(kBothCases)));
+
+// At every spread of exponents, so that sums are exact in FP32, in FP64 and in neither.
+std::vector<float> spread_input(uint64_t count) {
+  std::vector<float> x = uneven_normals(count), wild = any_bits(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const int spread = int(i / 4096 % 64);
+    if (spread == 63) x[i] = wild[i];
+    const int exponent = int(bit_cast<uint32_t>(wild[i]) % uint32_t(2 * spread + 1)) - spread;
+    x[i] *= power_of_two(exponent);
+    if (i % 11 == 3) x[i] = i % 2 == 0 ? 0.0f : -0.0f;
+  }
+  return x;
+}
+
+class RotatedColumns : public GpuQuantize, public testing::WithParamInterface<Dtype> {};
+
+TEST_P(RotatedColumns, AreThoseOfTheDefinition) {
+  const Dtype dtype = GetParam();
+  const Recipe& recipe = kRecipes[std::size_t(find_recipe("nvfp4/te"))];
+  const BothCase is{ColumnCase::rotated, ScaleOrder::row_major, {.rows = 1024, .cols = 4096}};
+  const Input input = input_of(dtype, transposed({is.shape.cols, is.shape.rows}, spread_input(is.shape.elements())));
+  const Quantized expected = columns_on_cpu(recipe, tensor_scale(recipe, 0x1p70f), is, input.x, {});
+  const DeviceArray<std::byte> x(input.elements), codes(expected.codes.size()), scales(expected.scales.size());
+  const GpuQuantizeJob rows{.shape = is.shape, .dtype = dtype, .x = x.data(), .codes = nullptr, .scales = nullptr};
+  quantize_both_on_gpu(recipe, rows,
+                       {.layout = ColumnLayout::transposed,
+                        .tensor = expected.tensor,
+                        .rotation = Hadamard{},
+                        .codes = codes.data(),
+                        .scales = scales.data()});
+  EXPECT_EQ(codes.on_host(), expected.codes);
+  EXPECT_EQ(scales.on_host(), expected.scales);
+}
+
+TEST_P(RotatedColumns, HaveTheLargestMagnitudeOfTheDefinition) {
+  const Dtype dtype = GetParam();
+  for (const Matrix shape : {Matrix{16, 2}, Matrix{48, 34}, Matrix{4096, 514}}) {
+    const Input input = input_of(dtype, uneven_normals(shape.elements(), shape.rows));
+    std::vector<float> columns = transposed(shape, input.x);
+    hadamard({}, shape.rows, columns, columns);
+    const Recipe& recipe = kRecipes[std::size_t(find_recipe("nvfp4/te"))];
+    const DeviceArray<std::byte> x(input.elements);
+    const float start = 0;
+    const DeviceArray<float> amax(std::span<const float>(&start, 1));
+    raise_rotated_magnitude(recipe.amax_nan,
+                            {.shape = shape, .dtype = dtype, .x = x.data(), .codes = nullptr, .scales = nullptr}, {},
+                            amax.data());
+    EXPECT_EQ(amax.on_host().front(), largest_magnitude(recipe, 0, columns)) << shape.rows << " x " << shape.cols;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, RotatedColumns, testing::ValuesIn(kDtypes),
+                         [](const auto& instance) { return std::string(row(instance.param).name); });
+
+class SwizzledScales : public GpuQuantize, public testing::WithParamInterface<std::string_view> {};
+
+TEST_P(SwizzledScales, LieInTiles) {
+  const Recipe& recipe = kRecipes[std::size_t(find_recipe(GetParam()))];
+  const Matrix shape{.rows = 160, .cols = 1152};
+  const Input input = input_of(Dtype::bf16, small_input(shape.elements()));
+  const Quantized q = quantized(recipe, tensor_scale(recipe, 1000), shape, input.x);
+  const std::vector<std::byte> expected = in_order(ScaleOrder::tiles, scale_grid(recipe, shape), q.scales);
+  const DeviceArray<std::byte> x(input.elements), codes(q.codes.size());
+  for (const Kernel kernel : {Kernel::compiled, Kernel::definition}) {
+    const DeviceArray<std::byte> scales{std::vector<std::byte>(expected.size())};
+    quantize_on_gpu(recipe,
+                    {.shape = shape,
+                     .dtype = Dtype::bf16,
+                     .x = x.data(),
+                     .tensor = q.tensor,
+                     .codes = codes.data(),
+                     .scales = scales.data(),
+                     .scale_order = ScaleOrder::tiles},
+                    kernel);
+    EXPECT_EQ(scales.on_host(), expected);
+    EXPECT_EQ(codes.on_host(), q.codes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, SwizzledScales, testing::Values("nvfp4/te", "mxfp8/te", "mxfp4/ocp", "nvfp4/te-2d"),
+                         [](const auto& instance) { return test_name(instance.param); });
 
 class ByDefinition : public GpuQuantize, public testing::WithParamInterface<std::size_t> {};
 
@@ -292,13 +441,15 @@ TEST(KernelRecipes, EveryRowHasAKernelOfItsOwn) {
 
 // Without this a kernel that went missing would only skip its test.
 TEST(KernelRecipes, TransformerEnginesHaveBothPassesInOne) {
-  const auto has = [](std::string_view recipe, Dtype dtype, ColumnLayout layout) {
+  const auto has = [](std::string_view recipe, Dtype dtype, ColumnLayout layout,
+                      const std::optional<Hadamard>& rotation = {}) {
     const GpuQuantizeJob rows{
         .shape = {.rows = 512, .cols = 1024}, .dtype = dtype, .x = nullptr, .codes = nullptr, .scales = nullptr};
     const Recipe& row = kRecipes[std::size_t(find_recipe(recipe))];
-    return has_both_kernel(row, rows, {.layout = layout, .codes = nullptr, .scales = nullptr});
+    return has_both_kernel(row, rows, {.layout = layout, .rotation = rotation, .codes = nullptr, .scales = nullptr});
   };
   for (const Dtype dtype : kDtypes) {
+    EXPECT_TRUE(has("nvfp4/te", dtype, ColumnLayout::transposed, Hadamard{}));
     EXPECT_TRUE(has("nvfp4/te", dtype, ColumnLayout::transposed));
     EXPECT_TRUE(has("mxfp8/te", dtype, ColumnLayout::in_place));
     EXPECT_TRUE(has("mxfp8/te", dtype, ColumnLayout::transposed));

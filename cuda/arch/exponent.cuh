@@ -1,0 +1,35 @@
+#pragma once
+// Software forms of the saturating conversion of FP32 magnitudes to E8M0, an exponent of FP32 by itself. They give the
+// bits of the model in formats/codec.h, against which they are tested on every magnitude and NaN.
+
+#include <cstdint>
+
+#include "formats/format.h"
+#include "formats/policy.h"
+
+namespace halfulp::arch {
+
+constexpr bool has_exponent_code(const Format& f, const Policy& p) {
+  constexpr Format kE8m0{.sign = Sign::none,
+                         .exponent_bits = 8,
+                         .mantissa_bits = 0,
+                         .bias = 127,
+                         .specials = Specials::nan_only,
+                         .subnormals = Subnormals::no};
+  const bool rounds = p.rounding == Rounding::up || p.rounding == Rounding::nearest_even;
+  return f == kE8m0 && rounds && p == Policy{.rounding = p.rounding, .overflow = Overflow::saturate};
+}
+
+// The code of a magnitude or NaN. What is added carries into the exponent; below 2^-126 the exponent says nothing, and
+// 2^-127 has code 0.
+template <Rounding rounding>
+__device__ uint32_t exponent_code(uint32_t bits) {
+  constexpr uint32_t kMantissa = 23, kSmallestNormal = 1u << kMantissa, kLargest = 254, kNan = 255, kInf = 0x7f80'0000;
+  constexpr bool up = rounding == Rounding::up;
+  const uint32_t carry = up ? kSmallestNormal - 1 : kSmallestNormal / 2 - 1 + (bits >> kMantissa & 1);
+  const uint32_t code = min((bits + carry) >> kMantissa, kLargest);
+  const uint32_t tie = up ? kSmallestNormal / 2 : kSmallestNormal / 4 * 3;  // a tie goes to the even code 0
+  return bits > kInf ? kNan : bits < kSmallestNormal ? bits > tie : code;
+}
+
+}  // namespace halfulp::arch
