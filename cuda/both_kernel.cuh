@@ -1,7 +1,7 @@
 #pragma once
-// Columns of a matrix quantized, and its rows in the same pass: a warp reads a tile once, a thread two columns of it.
-// They are in its registers; by way of shared memory the warp turns the tile to its rows, and the columns' codes to the
-// transpose. For recipes whose blocks are one row of 16 or 32 under a scale of 8 bits.
+// Columns of a matrix quantized to the codes of its transpose, and its rows in the same pass: a warp reads a tile once,
+// a thread two columns of it. They are in its registers; by way of shared memory the warp turns the tile to its rows,
+// and the columns' codes to the transpose. For recipes whose blocks are one row of 16 or 32 under a scale of 8 bits.
 
 #include "cuda/amax.cuh"
 #include "cuda/hadamard.cuh"
@@ -18,16 +18,16 @@ struct BothJob {
 enum class ColumnValues { plain, rotated };
 
 // CTAs of a multiprocessor, which its registers allow.
-template <class Source, ColumnLayout layout, ColumnValues values, int block>
+template <class Source, ColumnValues values, int block>
 constexpr int ctas_of_multiprocessor() {
-  if (block == 32 && layout == ColumnLayout::transposed) return 3;
+  if (block == 32) return 3;
   if (Source::kOf16Bytes == 4) return 4;
   return values == ColumnValues::rotated || !Source::kIsBf16 ? 5 : 7;
 }
 
 // What a warp takes at once: blocks of all its columns, of which a thread has two. In its rows a thread has runs of 16,
 // and two threads share a block of 32. A tile is as high as a sector of 32 bytes has codes of 4 bits.
-template <int recipe, class Source, ColumnLayout layout>
+template <int recipe, class Source>
 struct alignas(16) Tile {
   static constexpr int block = kRow<recipe>.block.cols, bits = Conversion<recipe, Part::element>::bits;
   static constexpr int rows = 64, cols = 64, steps = rows / block;
@@ -35,10 +35,9 @@ struct alignas(16) Tile {
   static constexpr int pair_words = 8 / Source::kOf16Bytes;
   static constexpr int of_row = cols / 2 * pair_words + 4;  // words; rows 16 bytes apart in the banks
   static constexpr int of_column = rows * bits / 32 + 2;    // likewise
-  static constexpr bool stages_codes = layout == ColumnLayout::transposed;
-  static constexpr int warps = 4;  // of a CTA, below each other
+  static constexpr int warps = 4;                           // of a CTA, below each other
   uint32_t elements[block][of_row];
-  uint2 codes[stages_codes ? cols : 1][of_column / 2];
+  uint2 codes[cols][of_column / 2];
 };
 
 // Where a tile lies in the matrix, how much of it is inside, and what this thread does in it.
@@ -61,7 +60,7 @@ struct TileScales {
   __device__ std::byte* at(uint32_t row, uint32_t col) const {
     return first + ((stride == 0 ? row % 32 * 16 + row / 32 * 4 : row * stride) + col);
   }
-  // From a row to the one so many below, which is not beyond a multiple of 32.
+  // From a row to the one so many below, with no multiple of 32 between.
   template <uint32_t rows>
   __device__ uint32_t step() const {
     return rows * (stride == 0 ? 16 : stride);
@@ -208,28 +207,6 @@ __device__ void rotate_and_quantize_columns(const BothJob& job, const TilePlace&
   quantize_columns<recipe>(job.columns, is, row, rotated, slot, tile, scales);
 }
 
-// Likewise to codes where their elements lie: row after row, a byte of each column.
-template <int recipe, class Source, class Tile, int n>
-__device__ void quantize_columns_in_place(const BothJob& job, const TilePlace& is, int row,
-                                          const Pair<Source> (&pairs)[n], const uint32_t* slot, uint32_t (&scales)[2]) {
-  float largest[2], factors[2];
-  largest_magnitudes(pairs, largest);
-#pragma unroll
-  for (int k = 0; k < 2; ++k) {
-    const auto at = [&](int i) { return Pair<Source>::at(slot + i * Tile::of_row, 0)[k]; };
-    const BlockScale scale = scale_of_run<recipe, 0, n>(job.columns, largest[k], at).scale;
-    factors[k] = scale.factor;
-    scales[k] |= scale.code << row / Tile::block * 8;
-  }
-  std::byte* to = job.columns.codes + (is.row + row) * job.rows.cols + is.col + is.own_col();
-#pragma unroll
-  for (int i = 0; i < n; ++i, to += job.rows.cols) {
-    const float first = scaled_in_block<recipe>(job.columns.tensor, factors[0], pairs[i][0]);
-    const float second = scaled_in_block<recipe>(job.columns.tensor, factors[1], pairs[i][1]);
-    *reinterpret_cast<uint16_t*>(to) = uint16_t(Conversion<recipe, Part::element>::two(first, second));
-  }
-}
-
 // The staged codes, column after column, 16 bytes a thread; the last of a lower tile by 8 bytes.
 template <class Tile>
 __device__ void store_staged(const BothJob& job, const TilePlace& is, const Tile& tile) {
@@ -252,21 +229,17 @@ __device__ void store_staged(const BothJob& job, const TilePlace& is, const Tile
 
 // A byte a block, of up to four blocks of each of the thread's columns.
 template <int recipe, class Tile>
-__device__ void store_column_scales(const BothJob& job, const TilePlace& is, const uint32_t (&scales)[2]) {
-  const KernelJob& columns = job.columns;
-  const bool in_place = !Tile::stages_codes && !columns.swizzled;
+__device__ void store_column_scales(const KernelJob& columns, const TilePlace& is, const uint32_t (&scales)[2]) {
   const TileScales all = scales_of_tile<recipe>(columns, is.col, is.row / Tile::block);
-  std::byte* const of_rows = columns.scales + is.row / Tile::block * job.rows.cols + is.col + is.own_col();
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
     std::byte* const to = all.at(uint32_t(is.own_col() + k), 0);
-    if (Tile::steps == 4 && !in_place && is.rows == Tile::rows && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
+    if (Tile::steps == 4 && is.rows == Tile::rows && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
       *reinterpret_cast<uint32_t*>(to) = scales[k];
     } else {
 #pragma unroll
       for (int step = 0; step < Tile::steps; ++step)
-        if (step * Tile::block < is.rows)
-          *(in_place ? of_rows + step * job.rows.cols + k : to + step) = std::byte(scales[k] >> 8 * step);
+        if (step * Tile::block < is.rows) to[step] = std::byte(scales[k] >> 8 * step);
     }
   }
 }
@@ -288,10 +261,8 @@ __device__ void quantize_tile(const BothJob& job, const TilePlace& is, Tile& til
     if (!is.is_inside()) return;
     if constexpr (values == ColumnValues::rotated) {
       rotate_and_quantize_columns<recipe>(job, is, row, pairs, slot, tile, column_scales);
-    } else if constexpr (Tile::stages_codes) {
-      quantize_columns<recipe>(job.columns, is, row, pairs, slot, tile, column_scales);
     } else {
-      quantize_columns_in_place<recipe, Source, Tile>(job, is, row, pairs, slot, column_scales);
+      quantize_columns<recipe>(job.columns, is, row, pairs, slot, tile, column_scales);
     }
   };
 #pragma unroll 1
@@ -313,30 +284,33 @@ __device__ void quantize_tile(const BothJob& job, const TilePlace& is, Tile& til
     }
   }
   __syncwarp();
-  if (is.is_inside()) store_column_scales<recipe, Tile>(job, is, column_scales);
-  if constexpr (Tile::stages_codes) {
-    store_staged(job, is, tile);
-    __syncwarp();
-  }
+  if (is.is_inside()) store_column_scales<recipe, Tile>(job.columns, is, column_scales);
+  store_staged(job, is, tile);
+  __syncwarp();
+}
+
+// This thread's place in a tile that begins there; beyond the last row it has none.
+template <class Tile>
+__device__ TilePlace place_of_tile(const KernelJob& job, uint64_t row, uint64_t col) {
+  const uint64_t rows = row < job.rows ? job.rows - row : 0;
+  return {.row = row,
+          .col = col,
+          .rows = int(min(rows, uint64_t(Tile::rows))),
+          .cols = int(min(job.cols - col, uint64_t(Tile::cols))),
+          .lane = int(threadIdx.x % 32)};
 }
 
 // A CTA takes four tiles below each other.
-template <int recipe, class Source, ColumnLayout layout, ColumnValues values>
-__global__ void __launch_bounds__(128, (ctas_of_multiprocessor<Source, layout, values, kRow<recipe>.block.cols>()))
+template <int recipe, class Source, ColumnValues values>
+__global__ void __launch_bounds__(128, (ctas_of_multiprocessor<Source, values, kRow<recipe>.block.cols>()))
     quantize_both_kernel(BothJob job) {
-  using Is = Tile<recipe, Source, layout>;
+  using Is = Tile<recipe, Source>;
   __shared__ Is tiles[Is::warps];
   const int warp = threadIdx.x / 32;
   const uint64_t together = Is::rows * Is::warps, col = uint64_t(blockIdx.x) * Is::cols;
   for (uint64_t first = blockIdx.y * together; first < job.rows.rows; first += gridDim.y * together) {
-    const uint64_t row = first + warp * Is::rows;
-    if (row >= job.rows.rows) return;
-    const TilePlace place{.row = row,
-                          .col = col,
-                          .rows = int(min(job.rows.rows - row, uint64_t(Is::rows))),
-                          .cols = int(min(job.rows.cols - col, uint64_t(Is::cols))),
-                          .lane = int(threadIdx.x % 32)};
-    quantize_tile<recipe, Source, values>(job, place, tiles[warp]);
+    const TilePlace is = place_of_tile<Is>(job.rows, first + warp * Is::rows, col);
+    if (is.rows > 0) quantize_tile<recipe, Source, values>(job, is, tiles[warp]);
   }
 }
 

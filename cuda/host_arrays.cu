@@ -54,14 +54,15 @@ std::string recipe_form_on_gpu(const Recipe& recipe) {
 
 KernelForms kernel_forms_on_gpu(const Recipe& recipe) {
   const std::vector<arch::Form> forms = arch::loaded_forms().forms;
-  const auto is_native = [&](const FormatName& to, const Policy& policy) {
-    const int cvt = gpu::find_conversion(to, policy);
+  const auto is_native = [&](const FormatName& to, const Policy& policy, gpu::Part part) {
+    const int cvt = gpu::find_conversion(to, policy, part);
     return cvt >= 0 && forms[std::size_t(cvt)] == arch::Form::native;
   };
   // No instruction takes 32 random bits for each element.
   const bool ideal = is_stochastic(recipe.policy.rounding) && recipe.random == RandomSource::ideal;
-  KernelForms is{.native_elements = !ideal && is_native(recipe.element, recipe.policy), .native_scales = {}};
-  if (has_scale(recipe)) is.native_scales = is_native(recipe.scale, recipe.scale_policy);
+  KernelForms is{.native_elements = !ideal && is_native(recipe.element, recipe.policy, gpu::Part::element),
+                 .native_scales = {}};
+  if (has_scale(recipe)) is.native_scales = is_native(recipe.scale, recipe.scale_policy, gpu::Part::scale);
   return is;
 }
 

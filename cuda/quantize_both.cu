@@ -9,6 +9,7 @@
 
 #include "cuda/both_kernel.cuh"
 #include "cuda/check.h"
+#include "cuda/in_place_kernel.cuh"
 #include "cuda/quantize.h"
 
 namespace halfulp {
@@ -22,27 +23,46 @@ constexpr uint64_t kMaxGridRows = 65535;  // CUDA C++ Programming Guide, technic
 struct BothKernel {
   void (*kernel)(gpu::BothJob) = nullptr;
   uint64_t block = 0, cta_rows = 0, cta_cols = 0;
+  std::size_t shared_bytes = 0;  // that the launch asks for
 };
 
-template <int recipe, class Source, ColumnLayout layout, ColumnValues values>
-constexpr BothKernel both_kernel() {
+template <int recipe>
+constexpr bool has_columns() {
   constexpr const Recipe& r = kKernelRecipes[recipe];
-  constexpr int block = r.block.cols;
-  constexpr bool blocks = r.block.rows == 1 && (block == 16 || block == 32) && r.scale.storage_bits() == 8;
-  constexpr bool fits = layout == ColumnLayout::transposed || (r.element.storage_bits() == 8 && !is_random(r));
-  if constexpr (blocks && fits && (values == ColumnValues::plain || block == gpu::kRotated)) {
-    using Tile = gpu::Tile<recipe, Source, layout>;
-    return {gpu::quantize_both_kernel<recipe, Source, layout, values>, uint64_t(block), Tile::rows * Tile::warps,
-            Tile::cols};
+  return r.block.rows == 1 && (r.block.cols == 16 || r.block.cols == 32) && r.scale.storage_bits() == 8;
+}
+
+template <int recipe, class Source, ColumnValues values>
+constexpr BothKernel transposed_kernel() {
+  constexpr int block = kKernelRecipes[recipe].block.cols;
+  if constexpr (has_columns<recipe>() && (values == ColumnValues::plain || block == gpu::kRotated)) {
+    using Tile = gpu::Tile<recipe, Source>;
+    return {.kernel = gpu::quantize_both_kernel<recipe, Source, values>,
+            .block = uint64_t(block),
+            .cta_rows = Tile::rows * Tile::warps,
+            .cta_cols = Tile::cols};
   }
   return {};
 }
 
 template <int recipe, class Source>
-constexpr std::array<BothKernel, 3> kOfSource{
-    both_kernel<recipe, Source, ColumnLayout::in_place, ColumnValues::plain>(),
-    both_kernel<recipe, Source, ColumnLayout::transposed, ColumnValues::plain>(),
-    both_kernel<recipe, Source, ColumnLayout::transposed, ColumnValues::rotated>()};
+constexpr BothKernel in_place_kernel() {
+  constexpr const Recipe& r = kKernelRecipes[recipe];
+  if constexpr (has_columns<recipe>() && r.block.cols == 32 && r.element.storage_bits() == 8 && !is_random(r)) {
+    using Tile = gpu::WideTile<recipe, Source>;
+    return {.kernel = gpu::quantize_in_place_kernel<recipe, Source>,
+            .block = uint64_t(r.block.cols),
+            .cta_rows = Tile::rows * Tile::warps,
+            .cta_cols = Tile::cols,
+            .shared_bytes = sizeof(Tile) * Tile::warps};
+  }
+  return {};
+}
+
+template <int recipe, class Source>
+constexpr std::array<BothKernel, 3> kOfSource{in_place_kernel<recipe, Source>(),
+                                              transposed_kernel<recipe, Source, ColumnValues::plain>(),
+                                              transposed_kernel<recipe, Source, ColumnValues::rotated>()};
 
 template <std::size_t... recipe>
 constexpr auto all_kernels(std::index_sequence<recipe...>) {
@@ -97,7 +117,9 @@ void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, cons
                          .signs = columns.rotation ? signs_of(*columns.rotation) : 0};
   const dim3 grid(unsigned(divide_up(rows.shape.cols, is.cta_cols)),
                   unsigned(std::min(divide_up(rows.shape.rows, is.cta_rows), kMaxGridRows)));
-  is.kernel<<<grid, 128>>>(job);
+  if (is.shared_bytes > 0)
+    check(cudaFuncSetAttribute(is.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(is.shared_bytes)));
+  is.kernel<<<grid, 128, is.shared_bytes>>>(job);
   check(cudaGetLastError());
 }
 

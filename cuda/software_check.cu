@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cuda/arch/exponent.cuh"
 #include "cuda/arch/nearest.cuh"
 #include "cuda/arch/stochastic.cuh"
 #include "cuda/memory.h"
@@ -76,8 +77,11 @@ __global__ void compare_nibbles(Tally* tally) {
     const float x = bit_cast<float>(bits);
     if (x != x) return;
     const Among<8> is(x);
-    const uint32_t got = is.code(arch::line_nibbles<format_id>(is.x, 1));
-    tally_one(tally, compared, bits, got, encode(format, policy, x));
+    const uint32_t model = encode(format, policy, x);
+    tally_one(tally, compared, bits, is.code(arch::line_nibbles<format_id>(is.x, 1)), model);
+    if (!(fabsf(x) < arch::kLineEnd<format_id>)) return;
+    constexpr auto kBelow = arch::Magnitudes::below_line_end;
+    tally_one(tally, compared, bits, is.code(arch::line_nibbles<format_id, kBelow>(is.x, 1)), model);
   });
 }
 
@@ -129,6 +133,17 @@ __global__ void compare_fours(Tally* tally) {
   });
 }
 
+template <int format_id, Rounding rounding>
+__global__ void compare_exponents(Tally* tally) {
+  constexpr Format format = kFormatAt<format_id>;
+  constexpr Policy policy{.rounding = rounding, .overflow = Overflow::saturate};
+  for_every_float(tally, [&](uint32_t bits, unsigned long long& compared) {
+    const uint32_t magnitude = bits & 0x7fff'ffffu;
+    const uint32_t model = encode(format, policy, bit_cast<float>(magnitude));
+    tally_one(tally, compared, bits, arch::exponent_code<rounding>(magnitude), model);
+  });
+}
+
 using Kernel = void (*)(Tally*);
 
 template <int format_id>
@@ -144,6 +159,10 @@ constexpr std::array<Kernel, kSoftwareForms> kernels_of() {
     kernels[std::size_t(SoftwareForm::stochastic_register)] = compare_registers<format_id, (nibbles ? 8 : 4)>;
   if constexpr (arch::has_stochastic_code(entry.format, kStochastic) && nibbles)
     kernels[std::size_t(SoftwareForm::stochastic_nibbles)] = compare_fours<format_id>;
+  if constexpr (arch::has_exponent_code(entry.format, kNearest)) {
+    kernels[std::size_t(SoftwareForm::exponent_up)] = compare_exponents<format_id, Rounding::up>;
+    kernels[std::size_t(SoftwareForm::exponent_nearest)] = compare_exponents<format_id, Rounding::nearest_even>;
+  }
   return kernels;
 }
 

@@ -26,8 +26,10 @@ enum class SoftwareForm {
   line_nibbles,         // of every number but NaN, times 1, in each of eight places
   stochastic_register,  // likewise, in each place of a register
   stochastic_nibbles,   // likewise, a word shared by four
+  exponent_up,          // of every magnitude
+  exponent_nearest,     // likewise
 };
-inline constexpr int kSoftwareForms = 4;
+inline constexpr int kSoftwareForms = 6;
 
 // Nothing where the format has no such form.
 std::optional<SoftwareComparison> compare_software(int format_id, SoftwareForm form);

@@ -38,6 +38,10 @@ TEST_P(SoftwareForms, StochasticRegisterIsTheModel) {
 TEST_P(SoftwareForms, StochasticNibblesAreTheModel) {
   expect_equal(SoftwareForm::stochastic_nibbles, "stochastic_nibbles");
 }
+TEST_P(SoftwareForms, ExponentsUpAreTheModel) { expect_equal(SoftwareForm::exponent_up, "exponent_up"); }
+TEST_P(SoftwareForms, ExponentsToNearestAreTheModel) {
+  expect_equal(SoftwareForm::exponent_nearest, "exponent_nearest");
+}
 
 INSTANTIATE_TEST_SUITE_P(Formats, SoftwareForms, testing::Range(0, int(kFormats.size())),
                          [](const auto& test) { return std::string(kFormats[std::size_t(test.param)].name); });
@@ -51,6 +55,7 @@ TEST(SoftwareFormsControl, KernelsFormatsHaveTheirForms) {
     EXPECT_TRUE(compare_software(find_format(name), SoftwareForm::stochastic_register)) << name;
   EXPECT_TRUE(compare_software(find_format("e2m1"), SoftwareForm::line_nibbles));
   EXPECT_TRUE(compare_software(find_format("e2m1"), SoftwareForm::stochastic_nibbles));
+  EXPECT_TRUE(compare_software(find_format("e8m0"), SoftwareForm::exponent_up));
 }
 
 // A tie is 0.25, 0.75, 1.25, 1.75, 2.5, 3.5 or 5; four of them go down to an even code, of either sign.

@@ -1,7 +1,7 @@
 // The kernels that must be fast, to be read as PTX: do they hold the instructions that their recipes ask for? One line
 // makes a kernel one of them.
 
-#include "cuda/both_kernel.cuh"
+#include "cuda/in_place_kernel.cuh"
 
 namespace halfulp::gpu {
 
@@ -17,7 +17,8 @@ template __global__ void quantize_kernel<kNvfp4, Bf16>(KernelJob);
 template __global__ void quantize_kernel<kNvfp4, F32>(KernelJob);
 template __global__ void quantize_kernel<kNvfp4Tiles, Bf16>(KernelJob);
 template __global__ void quantize_kernel<kNvfp4Stochastic, Bf16>(KernelJob);
-template __global__ void quantize_both_kernel<kMxfp8, Bf16, ColumnLayout::in_place>(BothJob);
-template __global__ void quantize_both_kernel<kNvfp4, Bf16, ColumnLayout::transposed>(BothJob);
+template __global__ void quantize_in_place_kernel<kMxfp8, Bf16>(BothJob);
+template __global__ void quantize_both_kernel<kNvfp4, Bf16, ColumnValues::plain>(BothJob);
+template __global__ void quantize_both_kernel<kNvfp4, Bf16, ColumnValues::rotated>(BothJob);
 
 }  // namespace halfulp::gpu

@@ -17,7 +17,7 @@ from assemble import catalog_rows, describe_verb, find_ptxas, skip, targets_of
 
 class Hot(NamedTuple):
     """A kernel of hot_kernels.cu, and what its recipe converts with: its code has so many elements and scales at a time,
-    those of a block's run, and in kernels for columns of two of these side by side."""
+    those of a run of a row, and in kernels for columns of the thread's columns too."""
 
     kernel: str
     recipe: str
@@ -47,11 +47,11 @@ class Hot(NamedTuple):
         return counts
 
 
-E4M3, E5M2, E2M1, E2M1_STOCHASTIC, UE8M0 = (
+E4M3, E5M2, E2M1, E2M1_STOCHASTIC, UE8M0, BF16 = (
     "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32", "cvt.rn.satfinite.e2m1x2.f32",
-    "cvt.rs.satfinite.e2m1x4.f32", "cvt.rp.satfinite.ue8m0x2.f32")
+    "cvt.rs.satfinite.e2m1x4.f32", "cvt.rp.satfinite.ue8m0x2.f32", "cvt.rn.bf16x2.f32")
 MX_SCALE = [(UE8M0,)]
-NV_SCALE = []  # UE4M3, which no instruction converts to
+NV_SCALE = [(E4M3,), ("cvt.rn.f16x2.e4m3x2", "cvt.f32.f16")]  # to UE4M3, without a sign that E4M3 would need, and back
 STOCHASTIC = "nvfp4/te+rounding=stochastic+random=te"
 HOT = [
     Hot("quantize_kernel", "mxfp8/te", "Bf16", "rows", 32, 1, E4M3, MX_SCALE),
@@ -60,8 +60,10 @@ HOT = [
     Hot("quantize_kernel", "nvfp4/te", "F32", "rows", 16, 1, E2M1, NV_SCALE),
     Hot("quantize_kernel", "nvfp4/te-2d", "Bf16", "rows", 16, 1, E2M1, NV_SCALE),
     Hot("quantize_kernel", STOCHASTIC, "Bf16", "rows", 16, 1, E2M1_STOCHASTIC, NV_SCALE),
-    Hot("quantize_both_kernel", "mxfp8/te", "Bf16", "rows and columns", 32 + 2 * 32, 3, E4M3, MX_SCALE),
+    Hot("quantize_in_place_kernel", "mxfp8/te", "Bf16", "rows and columns", 16 + 4 * 32, 5, E4M3, MX_SCALE),
     Hot("quantize_both_kernel", "nvfp4/te", "Bf16", "rows and columns", 16 + 2 * 16, 3, E2M1, NV_SCALE),
+    Hot("quantize_both_kernel", "nvfp4/te", "Bf16", "rows and rotated columns", 16 + 2 * 16, 3, E2M1, NV_SCALE,
+        [(BF16, 2 * 16)]),
 ]
 
 
@@ -70,7 +72,9 @@ def key_of(symbol, recipes):
     match = re.match(r"_ZN7halfulp3gpu\d+(quantize\w*_kernel)ILi(\d+)ENS0_\d(F32|F16|Bf16)E", symbol)
     if not match:
         return symbol
-    variant = "rows and columns" if "both" in match[1] else "rows"
+    variant = "rows" if match[1] == "quantize_kernel" else "rows and columns"
+    if "ColumnValuesE1" in symbol:
+        variant = "rows and rotated columns"
     return match[1], recipes[int(match[2])], match[3], variant
 
 
