@@ -171,6 +171,11 @@ __device__ inline bool words_carry(const KernelJob& job, const Place& place, int
   return uint32_t((job.first_element + place.element) / 4) > ~uint32_t{0} - uint32_t(elements / 4);
 }
 
+// Word number i of four. By comparisons: by a variable position words would go through memory.
+__device__ inline uint32_t word_at(const PhiloxBlock& block, uint64_t i) {
+  return i < 2 ? (i == 0 ? block[0] : block[1]) : (i == 2 ? block[2] : block[3]);
+}
+
 // The random bits of element number `element`.
 template <int recipe>
 __device__ RandomBits random_bits(const KernelJob& job, const Place& place, uint64_t element) {
@@ -178,9 +183,10 @@ __device__ RandomBits random_bits(const KernelJob& job, const Place& place, uint
   if constexpr (!Element::is_random) {
     return {};
   } else if constexpr (kRow<recipe>.random == RandomSource::ideal) {
-    return {.word = random_word(job.seed, job.stream, job.first_element + element), .count = 32};
+    const uint64_t index = job.first_element + element;
+    return {.word = word_at(random_block(job.seed, job.stream, index / 4), index % 4), .count = 32};
   } else {
-    const uint32_t word = words_of_16<recipe>(job, place, element)[element % 16 / 4];
+    const uint32_t word = word_at(words_of_16<recipe>(job, place, element), element % 16 / 4);
     return random_bits_of_four(four_lanes(Element::bits), word, int(element % 4));
   }
 }
