@@ -305,7 +305,8 @@ template <int recipe, class Source, ColumnValues values>
 __global__ void __launch_bounds__(128, (ctas_of_multiprocessor<Source, values, kRow<recipe>.block.cols>()))
     quantize_both_kernel(BothJob job) {
   using Is = Tile<recipe, Source>;
-  __shared__ Is tiles[Is::warps];
+  extern __shared__ uint4 memory[];
+  Is* const tiles = reinterpret_cast<Is*>(memory);
   const int warp = threadIdx.x / 32;
   const uint64_t together = Is::rows * Is::warps, col = uint64_t(blockIdx.x) * Is::cols;
   for (uint64_t first = blockIdx.y * together; first < job.rows.rows; first += gridDim.y * together) {

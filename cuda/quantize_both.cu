@@ -23,7 +23,7 @@ constexpr uint64_t kMaxGridRows = 65535;  // CUDA C++ Programming Guide, technic
 struct BothKernel {
   void (*kernel)(gpu::BothJob) = nullptr;
   uint64_t block = 0, cta_rows = 0, cta_cols = 0;
-  std::size_t shared_bytes = 0;  // that the launch asks for
+  std::size_t shared_bytes = 0;
 };
 
 template <int recipe>
@@ -40,7 +40,8 @@ constexpr BothKernel transposed_kernel() {
     return {.kernel = gpu::quantize_both_kernel<recipe, Source, values>,
             .block = uint64_t(block),
             .cta_rows = Tile::rows * Tile::warps,
-            .cta_cols = Tile::cols};
+            .cta_cols = Tile::cols,
+            .shared_bytes = sizeof(Tile) * Tile::warps};
   }
   return {};
 }
@@ -117,8 +118,7 @@ void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, cons
                          .signs = columns.rotation ? signs_of(*columns.rotation) : 0};
   const dim3 grid(unsigned(divide_up(rows.shape.cols, is.cta_cols)),
                   unsigned(std::min(divide_up(rows.shape.rows, is.cta_rows), kMaxGridRows)));
-  if (is.shared_bytes > 0)
-    check(cudaFuncSetAttribute(is.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(is.shared_bytes)));
+  check(cudaFuncSetAttribute(is.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(is.shared_bytes)));
   is.kernel<<<grid, 128, is.shared_bytes>>>(job);
   check(cudaGetLastError());
 }

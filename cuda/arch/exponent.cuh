@@ -21,15 +21,15 @@ constexpr bool has_exponent_code(const Format& f, const Policy& p) {
 }
 
 // The code of a magnitude or NaN. What is added carries into the exponent; below 2^-126 the exponent says nothing, and
-// 2^-127 has code 0.
+// 2^-127 has code 0. A significand without fraction is odd below a tie, 1, and even above, 2: a tie goes up.
 template <Rounding rounding>
 __device__ uint32_t exponent_code(uint32_t bits) {
   constexpr uint32_t kMantissa = 23, kSmallestNormal = 1u << kMantissa, kLargest = 254, kNan = 255, kInf = 0x7f80'0000;
   constexpr bool up = rounding == Rounding::up;
-  const uint32_t carry = up ? kSmallestNormal - 1 : kSmallestNormal / 2 - 1 + (bits >> kMantissa & 1);
-  const uint32_t code = min((bits + carry) >> kMantissa, kLargest);
-  const uint32_t tie = up ? kSmallestNormal / 2 : kSmallestNormal / 4 * 3;  // a tie goes to the even code 0
-  return bits > kInf ? kNan : bits < kSmallestNormal ? bits > tie : code;
+  constexpr uint32_t kCarry = up ? kSmallestNormal - 1 : kSmallestNormal / 2;
+  constexpr uint32_t kLastOfCode0 = up ? kSmallestNormal / 2 : kSmallestNormal / 4 * 3 - 1;
+  const uint32_t code = min((bits + kCarry) >> kMantissa, kLargest);
+  return bits > kInf ? kNan : bits < kSmallestNormal ? bits > kLastOfCode0 : code;
 }
 
 }  // namespace halfulp::arch
