@@ -366,6 +366,22 @@ TEST_P(RotatedColumns, HaveTheLargestMagnitudeOfTheDefinition) {
   }
 }
 
+// 1 + 2^-8 is halfway between two BF16 numbers; 2^-24 more, a sum of two of 2^-17, is what FP32 would lose beside it.
+TEST_F(GpuQuantize, RotatesSumsThatFp32CannotHold) {
+  const Matrix shape{.rows = 16, .cols = 2};
+  std::vector<float> x(shape.elements());
+  x[0] = 1, x[2] = 0x1p-8f, x[4] = 0x1.02p-17f, x[6] = -0x1p-17f;  // of the first column
+  const Input input = input_of(Dtype::bf16, x);
+  const DeviceArray<std::byte> elements(input.elements);
+  const float start = 0;
+  const DeviceArray<float> amax(std::span<const float>(&start, 1));
+  raise_rotated_magnitude(
+      AmaxNan::ignored,
+      {.shape = shape, .dtype = Dtype::bf16, .x = elements.data(), .codes = nullptr, .scales = nullptr},
+      {.signs = HadamardSigns::none}, amax.data());
+  EXPECT_EQ(amax.on_host().front(), 0x1.02p-2f);  // FP32 gives 0.25
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, RotatedColumns, testing::ValuesIn(kDtypes),
                          [](const auto& instance) { return std::string(row(instance.param).name); });
 
