@@ -1,0 +1,123 @@
+#pragma once
+// How matrix instructions add up: one row for each path through the hardware, named by target and SASS mnemonic, since
+// one PTX instruction takes different paths on different targets. The arithmetic is in dot_product.h.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace halfulp {
+
+// What a block's sum is rounded to, once.
+enum class SumFormat {
+  f32_toward_zero,    // 24 significant bits, subnormal ones fewer; from 2^128 on Inf
+  e8m13_toward_zero,  // FP32's exponents with 13 mantissa bits, in the upper bits of an FP32 word
+  f16_nearest_even,   // IEEE 754
+};
+
+// How scales of blocks enter.
+enum class SumScales {
+  none,
+  products,  // one E8M0 scale of either operand: exponents of the products are those of scaled elements
+  groups,    // of 16 products, added exactly: the scales multiply the sum, and only theirs is its exponent
+};
+
+// Which products are added together.
+enum class SumOrder {
+  ascending,     // blocks of consecutive k, the sum of one going into the next
+  pairs_of_four  // FP8 as F16: k % 4 in {0, 1}, then {2, 3}, from zero; then c is added, rounded to nearest
+};
+
+enum class SumEvidence {
+  measured,   // equal to an H200's answers
+  recorded,   // equal to published recordings of that hardware, as their authors and others report
+  published,  // a published description; held against no hardware
+};
+
+// A block: products of `block` elements and the accumulator, each exact and each cut toward zero at `kept_bits` below
+// the largest exponent among them, but no lower than below `least_exponent`; their exact sum, rounded once.
+struct Accumulator {
+  std::string_view name;
+  std::string_view inputs;  // formats, separated by commas
+  int block;
+  int kept_bits;
+  SumFormat sum;
+  int least_exponent;
+  SumScales scales = SumScales::none;
+  SumOrder order = SumOrder::ascending;
+  SumEvidence evidence;
+  std::string_view source;
+};
+
+namespace detail {
+inline constexpr std::string_view kKhattak = "Khattak and Mikaitis, arXiv:2512.07004, MATLAB-tensor-core";
+inline constexpr std::string_view kMmaSim = "microsoft/MMA-Sim, arXiv:2511.10909";
+inline constexpr std::string_view kH200 = "measured on an H200";
+inline constexpr std::string_view kHalves = "f16,bf16", kFp8 = "e4m3,e5m2", kFp8To4 = "e4m3,e5m2,e2m3,e3m2,e2m1";
+}  // namespace detail
+
+// clang-format off
+inline constexpr auto kAccumulators = std::to_array<Accumulator>({
+    {.name = "sm70.hmma.f32", .inputs = "f16", .block = 4, .kept_bits = 23, .sum = SumFormat::f32_toward_zero,
+     .least_exponent = -131, .evidence = SumEvidence::recorded, .source = detail::kKhattak},
+    {.name = "sm70.hmma.f16", .inputs = "f16", .block = 4, .kept_bits = 23, .sum = SumFormat::f16_nearest_even,
+     .least_exponent = -19, .evidence = SumEvidence::recorded, .source = detail::kKhattak},
+    {.name = "sm75.hmma.f32", .inputs = "f16", .block = 8, .kept_bits = 24, .sum = SumFormat::f32_toward_zero,
+     .least_exponent = -132, .evidence = SumEvidence::published, .source = detail::kMmaSim},
+    {.name = "sm75.hmma.f16", .inputs = "f16", .block = 8, .kept_bits = 24, .sum = SumFormat::f16_nearest_even,
+     .least_exponent = -20, .evidence = SumEvidence::published, .source = detail::kMmaSim},
+    {.name = "sm80.hmma.f32", .inputs = detail::kHalves, .block = 8, .kept_bits = 24,
+     .sum = SumFormat::f32_toward_zero, .least_exponent = -132, .evidence = SumEvidence::recorded,
+     .source = detail::kKhattak},
+    {.name = "sm80.hmma_tf32.f32", .inputs = "tf32", .block = 4, .kept_bits = 24, .sum = SumFormat::f32_toward_zero,
+     .least_exponent = -132, .evidence = SumEvidence::recorded, .source = detail::kKhattak},
+    {.name = "sm80.hmma.f16", .inputs = "f16", .block = 8, .kept_bits = 24, .sum = SumFormat::f16_nearest_even,
+     .least_exponent = -20, .evidence = SumEvidence::recorded, .source = detail::kKhattak},
+    {.name = "sm89.qmma.f32", .inputs = detail::kFp8, .block = 16, .kept_bits = 13,
+     .sum = SumFormat::e8m13_toward_zero, .least_exponent = -133, .evidence = SumEvidence::recorded,
+     .source = detail::kKhattak},
+    {.name = "sm89.qmma.f16", .inputs = detail::kFp8, .block = 16, .kept_bits = 13,
+     .sum = SumFormat::f16_nearest_even, .least_exponent = -133, .evidence = SumEvidence::recorded,
+     .source = detail::kKhattak},
+    {.name = "sm90.hmma.f32", .inputs = detail::kHalves, .block = 16, .kept_bits = 25,
+     .sum = SumFormat::f32_toward_zero, .least_exponent = -133, .evidence = SumEvidence::measured,
+     .source = detail::kH200},
+    {.name = "sm90.hmma_tf32.f32", .inputs = "tf32", .block = 8, .kept_bits = 25, .sum = SumFormat::f32_toward_zero,
+     .least_exponent = -133, .evidence = SumEvidence::measured, .source = detail::kH200},
+    {.name = "sm90.hmma.f16", .inputs = "f16", .block = 16, .kept_bits = 25, .sum = SumFormat::f16_nearest_even,
+     .least_exponent = -21, .evidence = SumEvidence::measured, .source = detail::kH200},
+    {.name = "sm90.qgmma.f32", .inputs = detail::kFp8, .block = 32, .kept_bits = 13,
+     .sum = SumFormat::e8m13_toward_zero, .least_exponent = -133, .evidence = SumEvidence::measured,
+     .source = detail::kH200},
+    {.name = "sm90.qgmma.f16", .inputs = detail::kFp8, .block = 32, .kept_bits = 13,
+     .sum = SumFormat::f16_nearest_even, .least_exponent = -133, .evidence = SumEvidence::measured,
+     .source = "measured on an H200; not among the recordings in tests/golden"},
+    {.name = "sm90.mma_sync_fp8.f32", .inputs = detail::kFp8, .block = 32, .kept_bits = 25,
+     .sum = SumFormat::f32_toward_zero, .least_exponent = -133, .order = SumOrder::pairs_of_four,
+     .evidence = SumEvidence::measured,
+     .source = "measured on an H200; ptxas 13.0 emits two HMMA.16816 and an FADD for it on sm_90a and sm_100a"},
+    {.name = "sm100.utchmma.f32", .inputs = detail::kHalves, .block = 16, .kept_bits = 25,
+     .sum = SumFormat::f32_toward_zero, .least_exponent = -133, .evidence = SumEvidence::published,
+     .source = detail::kMmaSim},
+    {.name = "sm100.utcqmma.f32", .inputs = detail::kFp8To4, .block = 32, .kept_bits = 25,
+     .sum = SumFormat::f32_toward_zero, .least_exponent = -133, .evidence = SumEvidence::published,
+     .source = "microsoft/MMA-Sim, arXiv:2511.10909; 25 bits: deepseek-ai/DeepGEMM issue 176"},
+    {.name = "sm100.utcqmma_mx.f32", .inputs = detail::kFp8To4, .block = 32, .kept_bits = 25,
+     .sum = SumFormat::f32_toward_zero, .least_exponent = -133, .scales = SumScales::products,
+     .evidence = SumEvidence::published, .source = detail::kMmaSim},
+    {.name = "sm100.omma.f32", .inputs = "e2m1", .block = 64, .kept_bits = 35, .sum = SumFormat::f32_toward_zero,
+     .least_exponent = -139, .scales = SumScales::groups, .evidence = SumEvidence::published,
+     .source = "microsoft/MMA-Sim, arXiv:2511.10909; 34 to 37 bits: deepseek-ai/DeepGEMM issue 176"},
+});
+// clang-format on
+
+// Products that are added exactly before their scales multiply them.
+inline constexpr int kSumGroup = 16;
+
+constexpr int find_accumulator(std::string_view name) {
+  for (std::size_t id = 0; id < kAccumulators.size(); ++id)
+    if (kAccumulators[id].name == name) return int(id);
+  return -1;
+}
+
+}  // namespace halfulp

@@ -1,0 +1,238 @@
+#pragma once
+// A dot product as a row of accumulator.h adds it up: integers throughout.
+
+#include <cstdint>
+
+#include "emulation/matmul/accumulator.h"
+#include "formats/codec.h"
+#include "formats/format.h"
+#include "lib/bits.h"
+#include "lib/host_device.h"
+
+namespace halfulp {
+
+// A code taken apart as the hardware sees it: significand * 2^(exponent - fraction_bits), a subnormal's exponent being
+// that of the smallest normal. No normalisation.
+struct Operand {
+  Unpacked::Kind kind;
+  bool negative;
+  int exponent;
+  uint64_t significand;
+  int fraction_bits;
+};
+
+// Bits beyond the format's are ignored, as the sign bit of a UE4M3 scale is.
+HOST_DEVICE constexpr Operand operand_of(const Format& f, uint32_t stored) {
+  const uint32_t code = stored & f.code_mask();
+  const bool negative = (code & f.sign_mask()) != 0;
+  if (is_nan_code(f, code)) return {Unpacked::Kind::nan, negative, 0, 0, 0};
+  if (is_inf_code(f, code)) return {Unpacked::Kind::inf, negative, 0, 0, 0};
+  const uint32_t field = (code & f.magnitude_mask()) >> f.mantissa_bits, mantissa = code & (f.hidden() - 1);
+  const bool subnormal = field == 0 && f.subnormals == Subnormals::yes;
+  return {Unpacked::Kind::finite, negative, subnormal ? f.min_exponent() : int(field) - f.bias,
+          subnormal ? mantissa : mantissa | f.hidden(), f.mantissa_bits};
+}
+
+// Exact where the product's significand fits 64 bits. Inf * 0 is NaN.
+HOST_DEVICE constexpr Operand product_of(const Operand& a, const Operand& b) {
+  const bool negative = a.negative != b.negative;
+  const auto is_zero = [](const Operand& x) { return x.kind == Unpacked::Kind::finite && x.significand == 0; };
+  if (a.kind == Unpacked::Kind::finite && b.kind == Unpacked::Kind::finite)
+    return {Unpacked::Kind::finite, negative, a.exponent + b.exponent, a.significand * b.significand,
+            a.fraction_bits + b.fraction_bits};
+  const bool nan = a.kind == Unpacked::Kind::nan || b.kind == Unpacked::Kind::nan || is_zero(a) || is_zero(b);
+  return {nan ? Unpacked::Kind::nan : Unpacked::Kind::inf, negative, 0, 0, 0};
+}
+
+// The terms of a block are added twice over: first their exponents and specials, then their cut significands, below
+// 2^(kept_bits + 2) each (FP4 groups: 2^47), so that 33 of them fit 64 bits.
+class BlockSum {
+ public:
+  HOST_DEVICE constexpr BlockSum(int kept_bits, int least_exponent)
+      : kept_bits_(kept_bits), largest_exponent_(least_exponent) {}
+
+  HOST_DEVICE constexpr void see(const Operand& term) {
+    nan_ = nan_ || term.kind == Unpacked::Kind::nan;
+    if (term.kind == Unpacked::Kind::inf) (term.negative ? minus_inf_ : plus_inf_) = true;
+    if (term.kind == Unpacked::Kind::finite && term.significand != 0) see_exponent(term.exponent);
+  }
+  HOST_DEVICE constexpr void see_exponent(int exponent) {
+    if (exponent > largest_exponent_) largest_exponent_ = exponent;
+  }
+
+  // Cuts toward zero.
+  HOST_DEVICE constexpr void add(const Operand& term) {
+    const int shift = kept_bits_ + term.exponent - term.fraction_bits - largest_exponent_;
+    const uint64_t cut = shift >= 0 ? term.significand << shift : shift > -64 ? term.significand >> -shift : 0;
+    sum_ += term.negative ? -int64_t(cut) : int64_t(cut);
+  }
+
+  HOST_DEVICE constexpr Unpacked total() const {
+    if (nan_ || (plus_inf_ && minus_inf_)) return {0, 0, false, Unpacked::Kind::nan};
+    if (plus_inf_ || minus_inf_) return {0, 0, minus_inf_, Unpacked::Kind::inf};
+    const bool negative = sum_ < 0;
+    return {negative ? ~uint64_t(sum_) + 1 : uint64_t(sum_), largest_exponent_ - kept_bits_, negative,
+            Unpacked::Kind::finite};
+  }
+
+ private:
+  int kept_bits_;
+  int largest_exponent_;
+  bool nan_ = false, plus_inf_ = false, minus_inf_ = false;
+  int64_t sum_ = 0;
+};
+
+namespace detail {
+inline constexpr Format kSumF32{.sign = Sign::one_bit,
+                                .exponent_bits = 8,
+                                .mantissa_bits = 23,
+                                .bias = 127,
+                                .specials = Specials::ieee,
+                                .subnormals = Subnormals::yes};
+inline constexpr Format kSumE8m13{.sign = Sign::one_bit,
+                                  .exponent_bits = 8,
+                                  .mantissa_bits = 13,
+                                  .bias = 127,
+                                  .specials = Specials::ieee,
+                                  .subnormals = Subnormals::yes};
+inline constexpr Format kSumF16{.sign = Sign::one_bit,
+                                .exponent_bits = 5,
+                                .mantissa_bits = 10,
+                                .bias = 15,
+                                .specials = Specials::ieee,
+                                .subnormals = Subnormals::yes};
+
+HOST_DEVICE constexpr uint32_t round_sum(const Format& f, Rounding rounding, const Unpacked& x) {
+  if (x.kind == Unpacked::Kind::nan) return f.magnitude_mask();
+  const uint32_t inf = f.max_code() + 1;
+  const bool overflows = x.kind == Unpacked::Kind::inf ||
+                         (x.significand != 0 && floor_log2(x.significand) + x.exponent > f.max_exponent());
+  const Policy policy{.rounding = rounding, .overflow = Overflow::to_special};
+  const uint32_t code = overflows ? with_sign(f, inf, x.negative) : encode_unpacked(f, policy, x, {});
+  return (code & f.magnitude_mask()) == 0 ? 0 : code;  // no zero is negative
+}
+}  // namespace detail
+
+// The format of the accumulator, and of a result.
+HOST_DEVICE constexpr Format accumulator_format(SumFormat sum) {
+  return sum == SumFormat::f16_nearest_even ? detail::kSumF16 : detail::kSumF32;
+}
+
+HOST_DEVICE constexpr uint32_t round_sum(SumFormat sum, const Unpacked& x) {
+  switch (sum) {
+    case SumFormat::f32_toward_zero: return detail::round_sum(detail::kSumF32, Rounding::toward_zero, x);
+    case SumFormat::e8m13_toward_zero:
+      if (x.kind == Unpacked::Kind::nan) return detail::kSumF32.magnitude_mask();
+      return detail::round_sum(detail::kSumE8m13, Rounding::toward_zero, x) << 10;
+    case SumFormat::f16_nearest_even: return detail::round_sum(detail::kSumF16, Rounding::nearest_even, x);
+  }
+  return 0;
+}
+
+// Either operand of a dot product: codes, as many as k, in `format`; scales, where the row takes some, one for each
+// `scaled` of them.
+struct DotOperand {
+  Format format;
+  const uint32_t* codes;
+  Format scale_format{};
+  const uint32_t* scales = nullptr;
+  int scaled = 0;
+};
+
+namespace detail {
+
+// Products k = first + i * stride, i < count, into the accumulator c.
+HOST_DEVICE constexpr uint32_t add_block(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
+                                         int count, uint32_t c) {
+  const Operand start = operand_of(accumulator_format(is.sum), c);
+  const auto product = [&](int k) {
+    Operand term = product_of(operand_of(a.format, a.codes[k]), operand_of(b.format, b.codes[k]));
+    if (is.scales != SumScales::products) return term;
+    const Operand scale = product_of(operand_of(a.scale_format, a.scales[k / a.scaled]),
+                                     operand_of(b.scale_format, b.scales[k / b.scaled]));
+    if (scale.kind == Unpacked::Kind::nan) term.kind = Unpacked::Kind::nan;
+    term.exponent += scale.exponent;
+    return term;
+  };
+  BlockSum sum(is.kept_bits, is.least_exponent);
+  sum.see(start);
+  for (int k = first; k < first + count; ++k) sum.see(product(k));
+  sum.add(start);
+  for (int k = first; k < first + count; ++k) sum.add(product(k));
+  return round_sum(is.sum, sum.total());
+}
+
+// A group's exact sum times its scales. Its exponent is that of the scales, whether or not the products cancel.
+struct GroupTerm {
+  Operand term;
+  bool counts;  // some product and both scales are not zero
+};
+HOST_DEVICE constexpr GroupTerm group_term(const DotOperand& a, const DotOperand& b, int first) {
+  const Operand scale = product_of(operand_of(a.scale_format, a.scales[first / a.scaled]),
+                                   operand_of(b.scale_format, b.scales[first / b.scaled]));
+  int64_t sum = 0;
+  bool any = false;
+  int fraction_bits = 0;
+  for (int k = first; k < first + kSumGroup; ++k) {
+    const Operand x = operand_of(a.format, a.codes[k]), y = operand_of(b.format, b.codes[k]);
+    const int64_t p = int64_t(x.significand * y.significand) << (x.exponent + y.exponent);
+    sum += x.negative != y.negative ? -p : p;
+    any = any || p != 0;
+    fraction_bits = x.fraction_bits + y.fraction_bits;
+  }
+  const uint64_t magnitude = uint64_t(sum < 0 ? -sum : sum);
+  return {{scale.kind, sum < 0, scale.exponent, magnitude * scale.significand, fraction_bits + scale.fraction_bits},
+          any && scale.significand != 0};
+}
+
+HOST_DEVICE constexpr uint32_t add_groups(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
+                                          int count, uint32_t c) {
+  const Operand start = operand_of(accumulator_format(is.sum), c);
+  BlockSum sum(is.kept_bits, is.least_exponent);
+  sum.see(start);
+  for (int k = first; k < first + count; k += kSumGroup) {
+    const GroupTerm group = group_term(a, b, k);
+    sum.see(group.term);
+    if (group.counts) sum.see_exponent(group.term.exponent);
+  }
+  sum.add(start);
+  for (int k = first; k < first + count; k += kSumGroup) sum.add(group_term(a, b, k).term);
+  return round_sum(is.sum, sum.total());
+}
+
+// FP8 as F16: two halves of the products from zero, then c added with one rounding of its own.
+HOST_DEVICE constexpr uint32_t add_pairs_of_four(const Accumulator& is, const DotOperand& a, const DotOperand& b,
+                                                 int first, int count, uint32_t c) {
+  uint32_t codes[2][64]{}, sum = 0;
+  for (int half = 0; half < 2; ++half) {
+    int n = 0;
+    for (int k = first; k < first + count; ++k) {
+      if (k % 4 / 2 != half) continue;
+      codes[0][n] = a.codes[k], codes[1][n++] = b.codes[k];
+    }
+    sum = add_block(is, {a.format, codes[0]}, {b.format, codes[1]}, 0, n, sum);
+  }
+  const float result = bit_cast<float>(sum) + bit_cast<float>(c);
+  return result == result ? bit_cast<uint32_t>(result) : kSumF32.magnitude_mask();
+}
+
+}  // namespace detail
+
+// c + sum of a[k] * b[k], k ascending, as codes of accumulator_format(); NaN is the all-ones one. Where k is no
+// multiple of the row's block the last block is shorter; groups are whole.
+HOST_DEVICE constexpr uint32_t dot_product(const Accumulator& is, const DotOperand& a, const DotOperand& b, int k,
+                                           uint32_t c) {
+  for (int first = 0; first < k; first += is.block) {
+    const int count = k - first < is.block ? k - first : is.block;
+    if (is.order == SumOrder::pairs_of_four) {
+      c = detail::add_pairs_of_four(is, a, b, first, count, c);
+    } else if (is.scales == SumScales::groups) {
+      c = detail::add_groups(is, a, b, first, count, c);
+    } else {
+      c = detail::add_block(is, a, b, first, count, c);
+    }
+  }
+  return c;
+}
+
+}  // namespace halfulp
