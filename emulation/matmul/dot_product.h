@@ -82,51 +82,15 @@ class BlockSum {
   int64_t sum_ = 0;
 };
 
-namespace detail {
-inline constexpr Format kSumF32{.sign = Sign::one_bit,
-                                .exponent_bits = 8,
-                                .mantissa_bits = 23,
-                                .bias = 127,
-                                .specials = Specials::ieee,
-                                .subnormals = Subnormals::yes};
-inline constexpr Format kSumE8m13{.sign = Sign::one_bit,
-                                  .exponent_bits = 8,
-                                  .mantissa_bits = 13,
-                                  .bias = 127,
-                                  .specials = Specials::ieee,
-                                  .subnormals = Subnormals::yes};
-inline constexpr Format kSumF16{.sign = Sign::one_bit,
-                                .exponent_bits = 5,
-                                .mantissa_bits = 10,
-                                .bias = 15,
-                                .specials = Specials::ieee,
-                                .subnormals = Subnormals::yes};
-
-HOST_DEVICE constexpr uint32_t round_sum(const Format& f, Rounding rounding, const Unpacked& x) {
-  if (x.kind == Unpacked::Kind::nan) return f.magnitude_mask();
-  const uint32_t inf = f.max_code() + 1;
+HOST_DEVICE constexpr uint32_t round_sum(const SumFormat& sum, const Unpacked& x) {
+  if (x.kind == Unpacked::Kind::nan) return sum.format.magnitude_mask();
+  Format f = sum.format;
+  f.mantissa_bits -= sum.unused_bits;
   const bool overflows = x.kind == Unpacked::Kind::inf ||
                          (x.significand != 0 && floor_log2(x.significand) + x.exponent > f.max_exponent());
-  const Policy policy{.rounding = rounding, .overflow = Overflow::to_special};
-  const uint32_t code = overflows ? with_sign(f, inf, x.negative) : encode_unpacked(f, policy, x, {});
-  return (code & f.magnitude_mask()) == 0 ? 0 : code;  // no zero is negative
-}
-}  // namespace detail
-
-// The format of the accumulator, and of a result.
-HOST_DEVICE constexpr Format accumulator_format(SumFormat sum) {
-  return sum == SumFormat::f16_nearest_even ? detail::kSumF16 : detail::kSumF32;
-}
-
-HOST_DEVICE constexpr uint32_t round_sum(SumFormat sum, const Unpacked& x) {
-  switch (sum) {
-    case SumFormat::f32_toward_zero: return detail::round_sum(detail::kSumF32, Rounding::toward_zero, x);
-    case SumFormat::e8m13_toward_zero:
-      if (x.kind == Unpacked::Kind::nan) return detail::kSumF32.magnitude_mask();
-      return detail::round_sum(detail::kSumE8m13, Rounding::toward_zero, x) << 10;
-    case SumFormat::f16_nearest_even: return detail::round_sum(detail::kSumF16, Rounding::nearest_even, x);
-  }
-  return 0;
+  const Policy policy{.rounding = sum.rounding, .overflow = Overflow::to_special};
+  const uint32_t code = overflows ? with_sign(f, f.max_code() + 1, x.negative) : encode_unpacked(f, policy, x, {});
+  return (code & f.magnitude_mask()) == 0 ? 0 : code << sum.unused_bits;  // no zero is negative
 }
 
 // Either operand of a dot product: codes, as many as k, in `format`; scales, where the row takes some, one for each
@@ -144,7 +108,7 @@ namespace detail {
 // Products k = first + i * stride, i < count, into the accumulator c.
 HOST_DEVICE constexpr uint32_t add_block(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
                                          int count, uint32_t c) {
-  const Operand start = operand_of(accumulator_format(is.sum), c);
+  const Operand start = operand_of(is.sum.format, c);
   const auto product = [&](int k) {
     Operand term = product_of(operand_of(a.format, a.codes[k]), operand_of(b.format, b.codes[k]));
     if (is.scales != SumScales::products) return term;
@@ -187,7 +151,7 @@ HOST_DEVICE constexpr GroupTerm group_term(const DotOperand& a, const DotOperand
 
 HOST_DEVICE constexpr uint32_t add_groups(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
                                           int count, uint32_t c) {
-  const Operand start = operand_of(accumulator_format(is.sum), c);
+  const Operand start = operand_of(is.sum.format, c);
   BlockSum sum(is.kept_bits, is.least_exponent);
   sum.see(start);
   for (int k = first; k < first + count; k += kSumGroup) {
@@ -213,17 +177,18 @@ HOST_DEVICE constexpr uint32_t add_pairs_of_four(const Accumulator& is, const Do
     sum = add_block(is, {a.format, codes[0]}, {b.format, codes[1]}, 0, n, sum);
   }
   const float result = bit_cast<float>(sum) + bit_cast<float>(c);
-  return result == result ? bit_cast<uint32_t>(result) : kSumF32.magnitude_mask();
+  return result == result ? bit_cast<uint32_t>(result) : is.sum.format.magnitude_mask();
 }
 
 }  // namespace detail
 
-// c + sum of a[k] * b[k], k ascending, as codes of accumulator_format(); NaN is the all-ones one. Where k is no
-// multiple of the row's block the last block is shorter; groups are whole.
-HOST_DEVICE constexpr uint32_t dot_product(const Accumulator& is, const DotOperand& a, const DotOperand& b, int k,
-                                           uint32_t c) {
-  for (int first = 0; first < k; first += is.block) {
-    const int count = k - first < is.block ? k - first : is.block;
+// c + sum of a[k] * b[k], first <= k < end, ascending, as codes of the row's sum.format; NaN is the all-ones one. The
+// last block is shorter where the products are no multiple of the row's block; groups are whole. What the instructions
+// do: promotions and slices are the kernels' (gemm.h). For rows of instructions only.
+HOST_DEVICE constexpr uint32_t add_products(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
+                                            int end, uint32_t c) {
+  for (; first < end; first += is.block) {
+    const int count = end - first < is.block ? end - first : is.block;
     if (is.order == SumOrder::pairs_of_four) {
       c = detail::add_pairs_of_four(is, a, b, first, count, c);
     } else if (is.scales == SumScales::groups) {
@@ -233,6 +198,11 @@ HOST_DEVICE constexpr uint32_t dot_product(const Accumulator& is, const DotOpera
     }
   }
   return c;
+}
+
+HOST_DEVICE constexpr uint32_t dot_product(const Accumulator& is, const DotOperand& a, const DotOperand& b, int k,
+                                           uint32_t c) {
+  return add_products(is, a, b, 0, k, c);
 }
 
 }  // namespace halfulp

@@ -1,0 +1,53 @@
+#include "emulation/matmul/gemm.h"
+
+#include <climits>
+
+#include "emulation/matmul/slices.h"
+#include "lib/threads.h"
+
+namespace halfulp {
+namespace {
+
+bool takes(const Accumulator& row, const Format& format) {
+  if (row.inputs.empty()) return true;
+  for (std::string_view rest = row.inputs; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (kFormats[std::size_t(find_format(rest.substr(0, comma)))].format == format) return true;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return false;
+}
+
+std::string scale_refusal(const Accumulator& row, const GemmOperand& x) {
+  if (row.scales == SumScales::none) return x.scales.empty() ? "" : "takes no scales of blocks";
+  if (x.scales.empty()) return keeps_all_bits(row) ? "" : "needs scales of blocks";
+  const auto unit = std::size_t(row.scales == SumScales::groups ? kSumGroup : row.block);
+  if (keeps_all_bits(row) || x.scaled % unit == 0) return "";
+  return "needs scales of " + std::to_string(unit) + " elements, or of a multiple of that";
+}
+
+}  // namespace
+
+std::string refusal(const GemmJob& job) {
+  const Accumulator& row = job.row;
+  if (job.k > INT_MAX / 2) return "adds no more than 2^30 products";
+  if (!takes(row, job.a.format) || !takes(row, job.b.format)) return "takes " + std::string(row.inputs);
+  for (const GemmOperand* x : {&job.a, &job.b})
+    if (const std::string why = scale_refusal(row, *x); !why.empty()) return why;
+  if (row.scales == SumScales::groups && job.k % kSumGroup != 0) return "needs a K that 16 divides";
+  if (row.promotion.every < 0 || row.slices < 1)
+    return "needs a promotion after 0 or more products and 1 or more slices";
+  if (row.block != kAllProducts && row.promotion.every % row.block != 0)
+    return "is promoted after multiples of " + std::to_string(row.block) + " products";
+  if (adds_in_f32(row) && row.sum.format.bits() != 32) return "has sums in FP16, which are not promoted";
+  return "";
+}
+
+void gemm(const GemmJob& job, int threads, std::span<uint32_t> d, const std::function<void(uint64_t)>& advance) {
+  parallel_for(job.m, threads, [&](std::size_t i) {
+    for (std::size_t j = 0; j < job.n; ++j) d[i * job.n + j] = gemm_element(job, i, j);
+    if (advance) advance(uint64_t(job.n) * job.k);
+  });
+}
+
+}  // namespace halfulp
