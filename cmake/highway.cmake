@@ -11,7 +11,7 @@ set(halfulp_simd_definitions
 # halfulp_use_simd(target): links what the sources of emulation/simd need. Call it where the target has its sources.
 function(halfulp_use_simd target)
   target_link_libraries(${target} PRIVATE hwy::hwy)
-  foreach(name amax decode encode targets)
+  foreach(name amax decode encode matmul targets)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/emulation/simd/${name}.cpp PROPERTIES COMPILE_DEFINITIONS
       "${halfulp_simd_definitions};HWY_TARGET_INCLUDE=\"emulation/simd/${name}_kernels.h\"")
   endforeach()

@@ -1,8 +1,11 @@
 #include "emulation/matmul/gemm.h"
 
+#include <algorithm>
 #include <climits>
 
+#include "emulation/matmul/panels.h"
 #include "emulation/matmul/slices.h"
+#include "emulation/matmul/tiles.h"
 #include "lib/threads.h"
 
 namespace halfulp {
@@ -26,6 +29,18 @@ std::string scale_refusal(const Accumulator& row, const GemmOperand& x) {
   return "needs scales of " + std::to_string(unit) + " elements, or of a multiple of that";
 }
 
+// A tile's rows of A are laid out once for all its columns, and columns once for all its rows.
+constexpr std::size_t kTileRows = 64, kTileCols = 512;
+
+Tile tile_at(const GemmJob& job, std::size_t row, std::size_t rows, std::size_t col, std::size_t cols) {
+  return {.row = row, .rows = std::min(rows, job.m - row), .col = col, .cols = std::min(cols, job.n - col)};
+}
+
+void multiply_by_definition(const GemmJob& job, const Tile& tile, std::span<uint32_t> d) {
+  for (std::size_t i = tile.row; i < tile.row + tile.rows; ++i)
+    for (std::size_t j = tile.col; j < tile.col + tile.cols; ++j) d[i * job.n + j] = gemm_element(job, i, j);
+}
+
 }  // namespace
 
 std::string refusal(const GemmJob& job) {
@@ -44,9 +59,14 @@ std::string refusal(const GemmJob& job) {
 }
 
 void gemm(const GemmJob& job, int threads, std::span<uint32_t> d, const std::function<void(uint64_t)>& advance) {
-  parallel_for(job.m, threads, [&](std::size_t i) {
-    for (std::size_t j = 0; j < job.n; ++j) d[i * job.n + j] = gemm_element(job, i, j);
-    if (advance) advance(uint64_t(job.n) * job.k);
+  const bool panels = has_panels(job);
+  const TermTables a(job.a), b(job.b);
+  const std::size_t rows = panels ? kTileRows : 1, cols = panels ? kTileCols : std::max<std::size_t>(job.n, 1);
+  const std::size_t across = (job.n + cols - 1) / cols, down = (job.m + rows - 1) / rows;
+  parallel_for(down * across, threads, [&](std::size_t at) {
+    const Tile tile = tile_at(job, at / across * rows, rows, at % across * cols, cols);
+    panels ? multiply_tile(job, a, b, tile, d) : multiply_by_definition(job, tile, d);
+    if (advance) advance(uint64_t(tile.rows) * tile.cols * job.k);
   });
 }
 

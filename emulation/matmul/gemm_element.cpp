@@ -8,19 +8,10 @@
 namespace halfulp {
 namespace {
 
-DotOperand row_of(const GemmOperand& x, std::size_t i, std::size_t k) {
-  DotOperand operand{.format = x.format, .codes = x.codes.data() + i * k};
-  if (x.scales.empty()) return operand;
-  operand.scale_format = x.scale_format;
-  operand.scales = x.scales.data() + i * ((k + x.scaled - 1) / x.scaled);
-  operand.scaled = int(x.scaled);
-  return operand;
-}
-
 struct Element {
   const GemmJob& job;
   std::size_t i, j;
-  DotOperand a = row_of(job.a, i, job.k), b = row_of(job.b, j, job.k);
+  DotOperand a = dot_operand(job.a, i, job.k), b = dot_operand(job.b, j, job.k);
 
   uint32_t chain(std::size_t first, std::size_t end, uint32_t c) const {
     const auto add = keeps_all_bits(job.row) ? add_reference_products : add_products;

@@ -4,10 +4,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "emulation/matmul/dot_product.h"
 #include "emulation/matmul/gemm.h"
 #include "lib/bits.h"
 
 namespace halfulp {
+
+// Row i of an operand.
+inline DotOperand dot_operand(const GemmOperand& x, std::size_t i, std::size_t k) {
+  DotOperand operand{.format = x.format, .codes = x.codes.data() + i * k};
+  if (x.scales.empty()) return operand;
+  operand.scale_format = x.scale_format;
+  operand.scales = x.scales.data() + i * ((k + x.scaled - 1) / x.scaled);
+  operand.scaled = int(x.scaled);
+  return operand;
+}
 
 inline bool keeps_all_bits(const Accumulator& row) { return row.kept_bits == kAllBits; }
 
