@@ -79,7 +79,7 @@ inline constexpr SumFormat kToF32{format_named("f32"), Rounding::toward_zero};
 inline constexpr SumFormat kToE8m13{format_named("f32"), Rounding::toward_zero, 10};
 inline constexpr SumFormat kToF16{format_named("f16"), Rounding::nearest_even};
 inline constexpr SumFormat kToNearestF32{format_named("f32"), Rounding::nearest_even};
-inline constexpr std::string_view kHalves = "f16,bf16", kFp8 = "e4m3,e5m2", kFp8To4 = "e4m3,e5m2,e2m3,e3m2,e2m1";
+inline constexpr std::string_view kF16Bf16 = "f16,bf16", kFp8 = "e4m3,e5m2", kFp8To4 = "e4m3,e5m2,e2m3,e3m2,e2m1";
 }  // namespace detail
 
 // clang-format off
@@ -92,7 +92,7 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
      .least_exponent = -132, .evidence = SumEvidence::published, .source = detail::kMmaSim},
     {.name = "sm75.hmma.f16", .inputs = "f16", .block = 8, .kept_bits = 24, .sum = detail::kToF16,
      .least_exponent = -20, .evidence = SumEvidence::published, .source = detail::kMmaSim},
-    {.name = "sm80.hmma.f32", .inputs = detail::kHalves, .block = 8, .kept_bits = 24,
+    {.name = "sm80.hmma.f32", .inputs = detail::kF16Bf16, .block = 8, .kept_bits = 24,
      .sum = detail::kToF32, .least_exponent = -132, .evidence = SumEvidence::recorded,
      .source = detail::kKhattak},
     {.name = "sm80.hmma_tf32.f32", .inputs = "tf32", .block = 4, .kept_bits = 24, .sum = detail::kToF32,
@@ -105,7 +105,7 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
     {.name = "sm89.qmma.f16", .inputs = detail::kFp8, .block = 16, .kept_bits = 13,
      .sum = detail::kToF16, .least_exponent = -133, .evidence = SumEvidence::recorded,
      .source = detail::kKhattak},
-    {.name = "sm90.hmma.f32", .inputs = detail::kHalves, .block = 16, .kept_bits = 25,
+    {.name = "sm90.hmma.f32", .inputs = detail::kF16Bf16, .block = 16, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .evidence = SumEvidence::measured,
      .source = detail::kH200},
     {.name = "sm90.hmma_tf32.f32", .inputs = "tf32", .block = 8, .kept_bits = 25, .sum = detail::kToF32,
@@ -122,7 +122,7 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
      .sum = detail::kToF32, .least_exponent = -133, .order = SumOrder::pairs_of_four,
      .evidence = SumEvidence::measured,
      .source = "measured on an H200; ptxas 13.0 emits two HMMA.16816 and an FADD for it on sm_90a and sm_100a"},
-    {.name = "sm100.utchmma.f32", .inputs = detail::kHalves, .block = 16, .kept_bits = 25,
+    {.name = "sm100.utchmma.f32", .inputs = detail::kF16Bf16, .block = 16, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .evidence = SumEvidence::published,
      .source = detail::kMmaSim},
     {.name = "sm100.utcqmma.f32", .inputs = detail::kFp8To4, .block = 32, .kept_bits = 25,

@@ -16,9 +16,12 @@
 
 #include "cuda/amax.h"
 #include "cuda/check.h"
+#include "cuda/gemm.h"
 #include "cuda/kernel_recipes.h"
 #include "cuda/memory.h"
 #include "cuda/quantize.h"
+#include "formats/catalog.h"
+#include "formats/codec.h"
 #include "lib/random_values.h"
 
 namespace halfulp {
@@ -171,6 +174,51 @@ void rotated_amax(benchmark::State& state) {
   report(state, double(x.size()), [&] { raise_rotated_magnitude(AmaxNan::ignored, rows, {}, result.data()); });
 }
 
+// Products that are bit-exact: multiply-adds a second.
+struct ProductKind {
+  std::string_view accumulator, format, scales;
+};
+const ProductKind kProductKinds[] = {
+    {"sm90.hmma.f32", "bf16", ""},     {"sm90.qgmma.f32", "e4m3", ""},           {"sm90.mma_sync_fp8.f32", "e4m3", ""},
+    {"deepgemm.sm90.fp8", "e4m3", ""}, {"sm100.utcqmma_mx.f32", "e4m3", "e8m0"}, {"sm100.omma.f32", "e2m1", "ue4m3"},
+};
+
+// Codes of normal numbers, a run of 2^16 of them over and over.
+std::vector<uint32_t> normal_codes(const Format& format, std::size_t count) {
+  constexpr std::size_t kPeriod = 1 << 16;
+  const Policy policy{.rounding = Rounding::nearest_even, .overflow = Overflow::saturate};
+  std::vector<uint32_t> codes(count);
+  for (std::size_t i = 0; i < count; ++i)
+    codes[i] = i < kPeriod ? encode(format, policy, 2 * float(normal(1, 0, i)), {}) : codes[i - kPeriod + i / kPeriod];
+  return codes;
+}
+
+void multiply(benchmark::State& state, const ProductKind& kind) {
+  constexpr std::size_t kSide = 8192, kK = 4096;
+  const Format format = kFormats[std::size_t(find_format(kind.format))].format;
+  const std::size_t scaled = kind.scales.empty() ? 0 : kind.scales == "ue4m3" ? 16 : 32;
+  const DeviceArray<uint32_t> codes(std::span<const uint32_t>(normal_codes(format, kSide * kK))), d(kSide * kSide);
+  GemmOperand x{.format = format, .codes = {codes.data(), codes.size()}};
+  std::vector<uint32_t> ones;
+  if (scaled != 0) {
+    x.scale_format = kFormats[std::size_t(find_format(kind.scales))].format;
+    x.scaled = scaled;
+    ones.assign(kSide * kK / scaled, uint32_t(x.scale_format.bias) << x.scale_format.mantissa_bits);
+  }
+  const DeviceArray<uint32_t> scales{std::span<const uint32_t>(ones)};
+  x.scales = {scales.data(), scales.size()};
+  const GemmJob job{.row = kAccumulators[std::size_t(find_accumulator(kind.accumulator))],
+                    .m = kSide,
+                    .n = kSide,
+                    .k = kK,
+                    .a = x,
+                    .b = x};
+  double seconds = 0;
+  for (auto _ : state)
+    state.SetIterationTime(seconds = median_seconds([&] { gemm_on_gpu(job, {d.data(), d.size()}); }));
+  state.counters["MAC/s"] = benchmark::Counter(double(kSide) * kSide * kK / seconds);
+}
+
 void add(const std::string& name, const std::function<void(benchmark::State&)>& run) {
   benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1);
 }
@@ -186,6 +234,9 @@ void add_all() {
     add_passes("rows_and_columns/two_passes/", Passes::two);
     add_passes("columns/", Passes::columns_only);
   }
+  for (const ProductKind& kind : kProductKinds)
+    add("gemm/" + std::string(kind.accumulator) + "/" + std::string(kind.format),
+        [&kind](benchmark::State& state) { multiply(state, kind); });
   add("amax/rotated/bf16", rotated_amax);
   for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
     const std::string from = dtype == Dtype::f32 ? "/f32" : "/bf16";
