@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   prepare_process();
   const Verb verbs[] = {
       formats_verb(), explain_verb(), cvt_verb(),    quantize_verb(), dequantize_verb(),
-      error_verb(),   record_verb(),  replay_verb(), doctor_verb(),
+      error_verb(),   mma_verb(),     record_verb(), replay_verb(),   doctor_verb(),
   };
   const Program program{
       .name = "halfulp",
