@@ -5,6 +5,7 @@
 
 #include "cuda/arch/cvt.cuh"
 #include "cuda/arch/magnitude.cuh"
+#include "cuda/launch.h"
 #include "lib/bits.h"
 #include "lib/dtype.h"
 
@@ -46,9 +47,6 @@ __device__ float element(const void* x, uint64_t i) {
 
 // Position of a dtype's source in a table of kernels for F32, F16, Bf16.
 constexpr std::size_t source_index(Dtype dtype) { return dtype == Dtype::f32 ? 0 : dtype == Dtype::f16 ? 1 : 2; }
-
-// CTAs of `of_cta` threads for `threads` of them.
-constexpr unsigned ctas(uint64_t threads, unsigned of_cta) { return unsigned((threads + of_cta - 1) / of_cta); }
 
 // Calls fn with the source of a dtype: F32, F16 or BF16.
 template <class Fn>

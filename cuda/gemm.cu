@@ -8,6 +8,7 @@
 
 #include "cuda/check.h"
 #include "cuda/gemm_kernel.cuh"
+#include "cuda/launch.h"
 #include "cuda/memory.h"
 #include "emulation/matmul/panels.h"
 #include "emulation/matmul/slices.h"
@@ -19,7 +20,7 @@ using gpu::GemmKernelJob;
 using gpu::GemmTerms;
 
 constexpr unsigned kThreads = 256;
-constexpr int kMostRows = 65535 * gpu::kTileSide;  // of grids
+constexpr std::size_t kMostRows = gpu::kMaxGridRows * gpu::kTileSide;
 
 // Which element of K lies at a position; K or more: none.
 __device__ int element_at(const GemmKernelJob& job, int position) {
@@ -109,8 +110,6 @@ __global__ void do_exactly(const __grid_constant__ GemmKernelJob job, gpu::Sums 
   job.d[at] = gpu::sum_code(job.row, sum);
 }
 
-unsigned ctas(int64_t threads) { return unsigned((threads + kThreads - 1) / kThreads); }
-
 // The memory of an operand's terms.
 class Terms {
  public:
@@ -139,8 +138,8 @@ class Terms {
 
   void lay_out(const GemmKernelJob& job, uint32_t always, uint32_t nan) const {
     if (terms_ == 0) return;
-    lay_out_terms<<<ctas(terms_), kThreads>>>(job, is_);
-    if (units_ != 0) lay_out_scales<<<ctas(units_), kThreads>>>(job, is_, unit_, always, nan);
+    lay_out_terms<<<gpu::ctas(uint64_t(terms_), kThreads), kThreads>>>(job, is_);
+    if (units_ != 0) lay_out_scales<<<gpu::ctas(uint64_t(units_), kThreads), kThreads>>>(job, is_, unit_, always, nan);
     check(cudaGetLastError());
   }
 
@@ -177,7 +176,7 @@ void start(const GemmKernelJob& job, gpu::Sums kind) {
 }
 
 void finish(const GemmKernelJob& job, gpu::Sums kind) {
-  do_exactly<<<ctas(int64_t(job.a.count) * job.b.count), kThreads>>>(job, kind);
+  do_exactly<<<gpu::ctas(uint64_t(job.a.count) * uint64_t(job.b.count), kThreads), kThreads>>>(job, kind);
   check(cudaGetLastError());
 }
 
@@ -186,7 +185,7 @@ void finish(const GemmKernelJob& job, gpu::Sums kind) {
 void gemm_on_gpu(const GemmJob& job, std::span<uint32_t> d) {
   if (keeps_all_bits(job.row)) throw std::logic_error(std::string(job.row.name) + " has no kernel");
   if (job.m == 0 || job.n == 0) return;
-  if (job.m > std::size_t(kMostRows)) throw std::logic_error("a product has too many rows for one grid");
+  if (job.m > kMostRows) throw std::logic_error("a product has too many rows for one grid");
   const DeviceArray<uint8_t> left(job.m * job.n);
   GemmKernelJob to = kernel_job(job, d, left.data());
   const Terms a(job.a, job.m, to), b(job.b, job.n, to);

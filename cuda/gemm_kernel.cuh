@@ -54,11 +54,11 @@ __device__ void for_each_element(const Function& function) {
 
 __device__ inline float power_of_two(int exponent) {
   const int in_range = min(max(exponent, -126), 127);
-  return __int_as_float((in_range + 127) << 23);
+  return bit_cast<float>((in_range + 127) << 23);
 }
 
 __device__ inline int exponent_of(float x, int least) {
-  const int bits = __float_as_int(x) & 0x7fff'ffff;
+  const int bits = bit_cast<int>(x) & 0x7fff'ffff;
   return bits == 0 ? simd::kZeroExponent : max((bits >> 23) - 127, least);
 }
 
@@ -68,24 +68,24 @@ __device__ inline bool beyond(int largest, simd::StepLimits limits) {
 
 __device__ inline double nearest_f16(double x) {
   const double magnitude = fmax(fabs(x), 1.0 / (1 << 14));
-  const double binade = __longlong_as_double(__double_as_longlong(magnitude) & 0x7ff0'0000'0000'0000);
-  const double magic = binade * 1.5 * double(1ll << 42);
+  const double binade = bit_cast<double>(bit_cast<uint64_t>(magnitude) & 0x7ff0'0000'0000'0000);
+  const double magic = binade * 1.5 * double(uint64_t{1} << 42);
   const double rounded = (x + magic) - magic;
-  return fabs(rounded) > 65504.0 ? copysign(double(__int_as_float(0x7f80'0000)), x) : rounded;
+  return fabs(rounded) > 65504.0 ? copysign(double(bit_cast<float>(0x7f80'0000)), x) : rounded;
 }
 
 __device__ inline float rounded(const SumFormat& sum, double total, int exponent) {
   if (sum.format.bits() == 16) return float(nearest_f16(total * double(power_of_two(exponent))));
-  const long long kept = -1ll << (53 - 24 + sum.unused_bits);
-  return float(__longlong_as_double(__double_as_longlong(total) & kept)) * power_of_two(exponent);
+  const uint64_t kept = ~uint64_t{0} << (53 - 24 + sum.unused_bits);
+  return float(bit_cast<double>(bit_cast<uint64_t>(total) & kept)) * power_of_two(exponent);
 }
 
 __device__ inline float sum_value(const Accumulator& row, uint32_t code) {
-  return row.sum.format.bits() == 32 ? __uint_as_float(code) : decode(row.sum.format, code);
+  return row.sum.format.bits() == 32 ? bit_cast<float>(code) : decode(row.sum.format, code);
 }
 __device__ inline uint32_t sum_code(const Accumulator& row, float sum) {
   if (sum != sum) return row.sum.format.magnitude_mask();
-  if (row.sum.format.bits() == 32) return __float_as_uint(sum);
+  if (row.sum.format.bits() == 32) return bit_cast<uint32_t>(sum);
   return encode(row.sum.format, {.rounding = Rounding::nearest_even, .overflow = Overflow::to_special}, sum, {});
 }
 

@@ -45,8 +45,9 @@ __device__ bool is_exact_in_fp32(const float (&x)[kRotated]) {
 
 // FP32 that rounds to BF16 as the double does: its last bit says whether bits were cut off.
 __device__ inline float rounded_to_odd(double x) {
-  const float cut = __double2float_rz(x);
-  return double(cut) == x || x != x ? cut : bit_cast<float>(bit_cast<uint32_t>(cut) | 1);
+  const float nearest = float(x);
+  const uint32_t cut = bit_cast<uint32_t>(nearest) - (fabs(double(nearest)) > fabs(x) ? 1 : 0);
+  return double(nearest) == x || x != x ? nearest : bit_cast<float>(cut | 1);
 }
 
 // In FP64, of which few GPUs have much.
@@ -88,8 +89,10 @@ __device__ void rotate_columns(uint32_t signs, const Pair<Source> (&pairs)[kRota
     }
   }
 #pragma unroll
-  for (int i = 0; i < kRotated; ++i)
-    rotated[i].words[0] = __byte_perm(words[0][i / 2], words[1][i / 2], i % 2 == 0 ? 0x5410 : 0x7632);
+  for (int i = 0; i < kRotated; ++i) {
+    const uint32_t first = words[0][i / 2], second = words[1][i / 2];
+    rotated[i].words[0] = i % 2 == 0 ? (first & 0xffff) | second << 16 : first >> 16 | (second & 0xffff'0000);
+  }
 }
 
 }  // namespace halfulp::gpu

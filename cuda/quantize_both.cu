@@ -17,8 +17,6 @@ namespace {
 
 using gpu::ColumnValues;
 
-constexpr uint64_t kMaxGridRows = 65535;  // CUDA C++ Programming Guide, technical specifications
-
 // How a kernel for columns is launched, and what block it takes; null where there is none.
 struct BothKernel {
   void (*kernel)(gpu::BothJob) = nullptr;
@@ -97,6 +95,14 @@ GpuQuantizeJob transposed_job(const GpuQuantizeJob& rows, const GpuColumns& colu
           .scale_order = columns.scale_order};
 }
 
+void check_pointers(const GpuQuantizeJob& rows, const GpuColumns& columns) {
+  check_alignment("quantize_both_on_gpu: x", rows.x, 16);
+  check_alignment("quantize_both_on_gpu: codes of rows", rows.codes, 16);
+  check_alignment("quantize_both_on_gpu: scales of rows", rows.scales, 16);
+  check_alignment("quantize_both_on_gpu: codes of columns", columns.codes, 16);
+  check_alignment("quantize_both_on_gpu: scales of columns", columns.scales, 16);
+}
+
 uint32_t signs_of(const Hadamard& rotation) { return sign_bits(rotation, 0)[0]; }
 
 }  // namespace
@@ -110,6 +116,7 @@ bool has_both_kernel(const Recipe& recipe, const GpuQuantizeJob& rows, const Gpu
 
 void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, const GpuColumns& columns) {
   if (rows.shape.elements() == 0) return;
+  check_pointers(rows, columns);
   if (!has_both_kernel(recipe, rows, columns))
     throw std::logic_error("no kernel for columns of recipe " + std::string(recipe.name) + " and this matrix");
   const BothKernel is = find_both(recipe, rows.dtype, columns);
@@ -117,7 +124,7 @@ void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, cons
                          .columns = gpu::kernel_job(transposed_job(rows, columns)),
                          .signs = columns.rotation ? signs_of(*columns.rotation) : 0};
   const dim3 grid(unsigned(divide_up(rows.shape.cols, is.cta_cols)),
-                  unsigned(std::min(divide_up(rows.shape.rows, is.cta_rows), kMaxGridRows)));
+                  unsigned(std::min(divide_up(rows.shape.rows, is.cta_rows), gpu::kMaxGridRows)));
   check(cudaFuncSetAttribute(is.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(is.shared_bytes)));
   is.kernel<<<grid, 128, is.shared_bytes>>>(job);
   check(cudaGetLastError());

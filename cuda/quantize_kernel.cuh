@@ -7,6 +7,7 @@
 #include "cuda/arch/magnitude.cuh"
 #include "cuda/arch/stochastic.cuh"
 #include "cuda/elements.cuh"
+#include "cuda/launch.h"
 #include "cuda/quantize.h"
 #include "cuda/recipe_code.cuh"
 #include "emulation/blocks/layout.h"
@@ -64,10 +65,9 @@ struct Launch {
     return shape.cols % block_cols == 0 && shape.rows % block_rows == 0;
   }
   dim3 grid(const Matrix& shape) const {
-    constexpr uint64_t kMaxRows = 65535;  // CUDA C++ Programming Guide, technical specifications
     const uint64_t runs = (tiles ? shape.cols : shape.elements()) / run;
     const uint64_t rows = tiles ? shape.rows / block_rows : 1;
-    return {unsigned((runs + across - 1) / across), unsigned(rows < kMaxRows ? rows : kMaxRows)};
+    return {unsigned((runs + across - 1) / across), unsigned(rows < kMaxGridRows ? rows : kMaxGridRows)};
   }
 };
 

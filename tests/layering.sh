@@ -24,7 +24,7 @@ declare -A may_not_include=(
   [tests]='^(cuda_(fp|bf)[0-9]|mma\.h)'
 )
 # What is the machine's and not the model's. A word, so that strings and comments are taken out before it is looked for.
-intrinsic='(^|[^A-Za-z0-9_])(asm|__asm|__asm__|__CUDA_ARCH[A-Z_0-9]*|__nv_[a-z0-9_]+|__(float|half|bfloat)[a-z0-9_]*2[a-z0-9_]+)([^A-Za-z0-9_]|$)'
+intrinsic='(^|[^A-Za-z0-9_])(asm|__asm|__asm__|__CUDA_ARCH[A-Z_0-9]*|__nv_[a-z0-9_]+|__(double|float|half|bfloat)[a-z0-9_]*2[a-z0-9_]+)([^A-Za-z0-9_]|$)'
 
 faults=0
 fault() {

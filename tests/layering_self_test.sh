@@ -49,6 +49,7 @@ forbidden cuda/a.cuh 'constexpr bool specific = __CUDA_ARCH_FAMILY_SPECIFIC__ >=
 forbidden tests/ptx/a.cu '  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(d) : "f"(a));'
 forbidden tests/lib/a.cpp '  auto y = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);'
 forbidden cuda/a.cu '  y[i] = __float2bfloat16_rn(x[i]);'
+forbidden cuda/a.cuh '  const float cut = __double2float_rz(x);'
 forbidden lib/a.h '#define MAX(a, b) a'
 forbidden emulation/a.h '#ifdef __AVX2__'
 

@@ -4,20 +4,15 @@
 
 #include <cstdint>
 
-#include "formats/format.h"
+#include "formats/catalog.h"
 #include "formats/policy.h"
 
 namespace halfulp::arch {
 
 constexpr bool has_exponent_code(const Format& f, const Policy& p) {
-  constexpr Format kE8m0{.sign = Sign::none,
-                         .exponent_bits = 8,
-                         .mantissa_bits = 0,
-                         .bias = 127,
-                         .specials = Specials::nan_only,
-                         .subnormals = Subnormals::no};
   const bool rounds = p.rounding == Rounding::up || p.rounding == Rounding::nearest_even;
-  return f == kE8m0 && rounds && p == Policy{.rounding = p.rounding, .overflow = Overflow::saturate};
+  return f == kFormatAt<format_id("e8m0")> && rounds &&
+         p == Policy{.rounding = p.rounding, .overflow = Overflow::saturate};
 }
 
 // The code of a magnitude or NaN. What is added carries into the exponent; below 2^-126 the exponent says nothing, and

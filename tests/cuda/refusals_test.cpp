@@ -58,6 +58,29 @@ TEST(MisalignedPointer, OfDequantizationIsNamed) {
                  "dequantize_on_gpu: y lies at 0x3004, 4 bytes past a multiple of 16");
 }
 
+TEST(MisalignedPointer, OfRowsAndColumnsIsNamed) {
+  const auto both_at = [](std::uintptr_t x, std::uintptr_t row_codes, std::uintptr_t column_codes,
+                          std::uintptr_t column_scales) {
+    const GpuQuantizeJob rows{.shape = kShape,
+                              .dtype = Dtype::bf16,
+                              .x = at<const void>(x),
+                              .codes = at<std::byte>(row_codes),
+                              .scales = at<std::byte>(0x3000)};
+    const GpuColumns columns{.layout = ColumnLayout::transposed,
+                             .codes = at<std::byte>(column_codes),
+                             .scales = at<std::byte>(column_scales)};
+    return error_of([&] { quantize_both_on_gpu(recipe(), rows, columns); });
+  };
+  expect_refusal(both_at(0x1002, 0x2000, 0x4000, 0x5000),
+                 "quantize_both_on_gpu: x lies at 0x1002, 2 bytes past a multiple of 16");
+  expect_refusal(both_at(0x1000, 0x2004, 0x4000, 0x5000),
+                 "quantize_both_on_gpu: codes of rows lies at 0x2004, 4 bytes past a multiple of 16");
+  expect_refusal(both_at(0x1000, 0x2000, 0x4008, 0x5000),
+                 "quantize_both_on_gpu: codes of columns lies at 0x4008, 8 bytes past a multiple of 16");
+  expect_refusal(both_at(0x1000, 0x2000, 0x4000, 0x5001),
+                 "quantize_both_on_gpu: scales of columns lies at 0x5001, 1 byte past a multiple of 16");
+}
+
 TEST(OutOfMemory, SaysHowMuchWasAskedForAndIsFree) {
   if (!has_gpu()) GTEST_SKIP() << "SKIPPED: no GPU that this build's code runs on";
   const CaughtError error = error_of([] { DeviceArray<float>(std::size_t{1} << 48); });
