@@ -60,12 +60,16 @@ class BlockSum {
     if (exponent > largest_exponent_) largest_exponent_ = exponent;
   }
 
-  // Cuts toward zero.
-  HOST_DEVICE constexpr void add(const Operand& term) {
+  // What is left of a term, toward zero, in units of 2^(largest_exponent() - kept_bits).
+  HOST_DEVICE constexpr int64_t cut(const Operand& term) const {
     const int shift = kept_bits_ + term.exponent - term.fraction_bits - largest_exponent_;
     const uint64_t cut = shift >= 0 ? term.significand << shift : shift > -64 ? term.significand >> -shift : 0;
-    sum_ += term.negative ? -int64_t(cut) : int64_t(cut);
+    return term.negative ? -int64_t(cut) : int64_t(cut);
   }
+  HOST_DEVICE constexpr void add(const Operand& term) { sum_ += cut(term); }
+
+  HOST_DEVICE constexpr int largest_exponent() const { return largest_exponent_; }
+  HOST_DEVICE constexpr int64_t sum() const { return sum_; }
 
   HOST_DEVICE constexpr Unpacked total() const {
     if (nan_ || (plus_inf_ && minus_inf_)) return {0, 0, false, Unpacked::Kind::nan};
@@ -105,24 +109,26 @@ struct DotOperand {
 
 namespace detail {
 
-// Products k = first + i * stride, i < count, into the accumulator c.
+// Product k, its exponent that of scaled elements where the row has scales of products.
+HOST_DEVICE constexpr Operand product_term(const Accumulator& is, const DotOperand& a, const DotOperand& b, int k) {
+  Operand term = product_of(operand_of(a.format, a.codes[k]), operand_of(b.format, b.codes[k]));
+  if (is.scales != SumScales::products) return term;
+  const Operand scale = product_of(operand_of(a.scale_format, a.scales[k / a.scaled]),
+                                   operand_of(b.scale_format, b.scales[k / b.scaled]));
+  if (scale.kind == Unpacked::Kind::nan) term.kind = Unpacked::Kind::nan;
+  term.exponent += scale.exponent;
+  return term;
+}
+
+// Products first <= k < first + count into the accumulator c.
 HOST_DEVICE constexpr uint32_t add_block(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
                                          int count, uint32_t c) {
   const Operand start = operand_of(is.sum.format, c);
-  const auto product = [&](int k) {
-    Operand term = product_of(operand_of(a.format, a.codes[k]), operand_of(b.format, b.codes[k]));
-    if (is.scales != SumScales::products) return term;
-    const Operand scale = product_of(operand_of(a.scale_format, a.scales[k / a.scaled]),
-                                     operand_of(b.scale_format, b.scales[k / b.scaled]));
-    if (scale.kind == Unpacked::Kind::nan) term.kind = Unpacked::Kind::nan;
-    term.exponent += scale.exponent;
-    return term;
-  };
   BlockSum sum(is.kept_bits, is.least_exponent);
   sum.see(start);
-  for (int k = first; k < first + count; ++k) sum.see(product(k));
+  for (int k = first; k < first + count; ++k) sum.see(product_term(is, a, b, k));
   sum.add(start);
-  for (int k = first; k < first + count; ++k) sum.add(product(k));
+  for (int k = first; k < first + count; ++k) sum.add(product_term(is, a, b, k));
   return round_sum(is.sum, sum.total());
 }
 
