@@ -10,6 +10,7 @@
 #include "lib/notice.h"
 #include "lib/npy.h"
 #include "lib/threshold.h"
+#include "tools/mma_explain.h"
 #include "tools/mma_product.h"
 #include "tools/mma_report.h"
 #include "tools/options.h"
@@ -102,10 +103,21 @@ ExitCode multiply(const Arguments& arguments, const MmaProduct& product) {
   return check_thresholds(arguments, report);
 }
 
+ExitCode explain(const Arguments& arguments, const MmaProduct& product) {
+  for (const char* option : {"--output", "--source-a", "--source-b", "--compare", "--fail-on"})
+    if (arguments.has(option))
+      throw UsageError(fmt::format("--explain walks through one output; {} is of all", option));
+  const OutputPosition at = position_of(arguments.string("--explain"), product);
+  std::cout << (arguments.flag("--json") ? dump_result("mma", explain_json(product, at))
+                                         : explain_text(product, at, color_of(arguments)));
+  return ExitCode::good;
+}
+
 ExitCode run(const Arguments& arguments) {
   check_device(arguments);
   check_options(arguments);
-  return multiply(arguments, read_product(arguments, accumulator_of(arguments)));
+  const MmaProduct product = read_product(arguments, accumulator_of(arguments));
+  return arguments.has("--explain") ? explain(arguments, product) : multiply(arguments, product);
 }
 
 }  // namespace
@@ -120,12 +132,14 @@ Verb mma_verb() {
                     "--source-b w.npy",
                     "what 'halfulp quantize' wrote, and how much of the error is quantization"},
                    {"halfulp mma a.npy b.npy -a sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 --promote-every 128",
-                    "sums added in FP32 after every 128 products, as kernels do against the 13 bits"}},
+                    "sums added in FP32 after every 128 products, as kernels do against the 13 bits"},
+                   {"halfulp mma a.npy b.npy -a sm90.hmma.f32 --a-format bf16 --b-format bf16 --explain 0,0",
+                    "one output, block by block: what is cut, what is added, what is rounded"}},
       .positionals = {{.name = "A", .help = "[M, K]: FILE.npy or FILE.safetensors[:TENSOR]"},
                       {.name = "B", .help = "[N, K], likewise"}},
-      .options = {"--accumulator", "--a-format", "--b-format", "--c", "--promote-every", "--slices", "--alpha",
-                  "--beta", "--source-a", "--source-b", "--compare", "--dtype", "--output", "--json", "--fail-on",
-                  "--color", "--threads", "--device", "--progress"},
+      .options = {"--accumulator", "--a-format", "--b-format", "--c",       "--promote-every", "--slices",  "--alpha",
+                  "--beta",        "--source-a", "--source-b", "--explain", "--compare",       "--dtype",   "--output",
+                  "--json",        "--fail-on",  "--color",    "--threads", "--device",        "--progress"},
       .run = run,
       .notes = kNotes,
   };

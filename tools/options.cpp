@@ -66,7 +66,7 @@ constexpr Option kOptions[] = {
     {.names = "--dtype", .value_name = "DTYPE",
      .help = "what the elements of a .npy file without a number type are (BF16, F8_E4M3, ...)", .group = "What"},
     {.names = "--accumulator,-a", .value_name = "NAME",
-     .help = "how products are added up; 'halfulp mma --help' says what the names stand for", .group = "What"},
+     .help = "how products are added up; 'halfulp formats accumulators' lists the names", .group = "What"},
     {.names = "--a-format", .value_name = "NAME",
      .help = "format of A's elements, where its file does not say it", .group = "What"},
     {.names = "--b-format", .value_name = "NAME",
