@@ -217,8 +217,9 @@ ScaleMeaning meaning_of(const QuantizedTensor& tensor) {
   const Recipe& r = *tensor.recipe;
   constexpr float kScale = 2, kTolerance = 0x1p-18f;  // publishers round their products once or twice
   const uint32_t one = code_of(r.element.format(), 1, Rounding::nearest_even);
-  const float factor = has_outer_scale(r) ? tensor.scale.decode : 1, scale = has_scale(r) ? kScale : 1;
-  const float value = decode_element(r, tensor.scale, scale, one), expected = scale * factor;
+  const TensorScale of_one = has_outer_scale(r) ? tensor_scale(r, 1) : TensorScale{};
+  const float factor = has_outer_scale(r) ? of_one.decode : 1, scale = has_scale(r) ? kScale : 1;
+  const float value = decode_element(r, of_one, scale, one), expected = scale * factor;
   if (std::fabs(value - expected) <= kTolerance * std::fabs(expected) || !std::isfinite(expected))
     return ScaleMeaning::factor;
   if (value == factor / scale && r.block.cols == Extent::kWhole) return ScaleMeaning::divisor;
