@@ -83,14 +83,14 @@ void check_epilogue(const MmaProduct& product) {
 }
 
 // Throws where the row cannot take the product: UsageError where an option is the reason.
-void check_row(const Arguments& arguments, const MmaProduct& product) {
+void check_row(const MmaProduct& product) {
   if (product.products() == 0) return;  // nothing is added up
   const std::string why = refusal(product.job(0));
   if (why.empty()) return;
   GemmJob plain = product.job(0);
   plain.row = accumulator_named(product.row.name);
   if (refusal(plain).empty()) throw UsageError(fmt::format("{} {} (--promote-every, --slices)", product.row.name, why));
-  throw InputError({.file = arguments.positional("A"), .tensor = {}, .byte = {}},
+  throw InputError({.file = product.a.spec, .tensor = {}, .byte = {}},
                    fmt::format("A is {} and B ({}) {}, K = {}: {} {}", product.a.format->name, product.b.spec,
                                product.b.format->name, product.k, product.row.name, why));
 }
@@ -150,10 +150,11 @@ Epilogue MmaProduct::epilogue(std::size_t tile) const {
           .col_factors = tile_of(b.row_factors, tiles, tile)};
 }
 
-MmaProduct read_product(const Arguments& arguments, const Accumulator& row) {
+MmaProduct read_operands(const Arguments& arguments, const std::string& a, const std::string& b,
+                         const Accumulator& row) {
   MmaProduct product{.row = row,
-                     .a = read_operand(arguments, arguments.positional("A"), "--a-format", row),
-                     .b = read_operand(arguments, arguments.positional("B"), "--b-format", row),
+                     .a = read_operand(arguments, a, "--a-format", row),
+                     .b = read_operand(arguments, b, "--b-format", row),
                      .tiles = 0,
                      .m = 0,
                      .n = 0,
@@ -163,8 +164,13 @@ MmaProduct read_product(const Arguments& arguments, const Accumulator& row) {
   product.m = product.a.rows, product.n = product.b.rows, product.k = product.a.k;
   read_alpha(arguments, product);
   read_c(arguments, product);
+  return product;
+}
+
+MmaProduct read_product(const Arguments& arguments, const Accumulator& row) {
+  MmaProduct product = read_operands(arguments, arguments.positional("A"), arguments.positional("B"), row);
   check_epilogue(product);
-  check_row(arguments, product);
+  check_row(product);
   return product;
 }
 

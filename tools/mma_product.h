@@ -35,7 +35,11 @@ Accumulator accumulator_of(const Arguments& arguments);
 // The row of that name; an unknown one is a UsageError that suggests.
 const Accumulator& accumulator_named(std::string_view name);
 
-// Reads A, B and --c for a row; throws where they do not fit each other, or it.
+// Reads operands and --c as a row takes them; throws where they do not fit each other, or have no place in it.
+MmaProduct read_operands(const Arguments& arguments, const std::string& a, const std::string& b,
+                         const Accumulator& row);
+
+// The arguments A and B, and --c, for a row that adds them up: throws where it cannot.
 MmaProduct read_product(const Arguments& arguments, const Accumulator& row);
 
 // D, [tiles, m, n], as codes of row.sum.format.

@@ -12,6 +12,7 @@ Verb quantize_verb();
 Verb dequantize_verb();
 Verb error_verb();
 Verb mma_verb();
+Verb identify_verb();
 Verb record_verb();
 Verb replay_verb();
 Verb doctor_verb();

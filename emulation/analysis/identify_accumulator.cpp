@@ -9,7 +9,8 @@
 namespace halfulp {
 namespace {
 
-constexpr int kPromotions[] = {32, 64, 128, 256, 512, 1024, 2048, 4096};
+constexpr int kPromotions[] = {32,  64,  96,  128, 160, 192, 224, 256,  288,  320,
+                               352, 384, 416, 448, 480, 512, 768, 1024, 2048, 4096};
 constexpr int kSlices[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 32};
 constexpr std::size_t kTiles[] = {16, 32, 64, 128, 256};
 
@@ -326,6 +327,13 @@ std::optional<Refutation> refute(const SumCandidate& candidate, const Observatio
   return smallest;
 }
 
+// How much a candidate adds to its row.
+int additions_to(const SumCandidate& candidate) {
+  const Accumulator& named = kAccumulators[std::size_t(find_accumulator(candidate.row.name))];
+  return int(candidate.row.promotion.every != named.promotion.every) + int(candidate.row.slices != named.slices) +
+         2 * int(candidate.order != KOrder::ascending) + int(candidate.start != StartPlace::row);
+}
+
 // The best variant of each row, the best first.
 std::vector<Scored> best_of_rows(std::vector<Scored> all) {
   std::ranges::stable_sort(all, {}, [](const Scored& s) { return std::pair(s.score.mismatches, s.score.distance); });
@@ -360,6 +368,7 @@ Identification identify_accumulator(std::span<const Observation> observations, c
     const Score score = score_of(candidate, observation, observation.tiles.size(), all_outputs, d_format, threads);
     if (score.mismatches == 0) result.fitting.push_back(candidate);
   }
+  std::ranges::stable_sort(result.fitting, {}, additions_to);
   for (const Scored& s : best_of_rows(scored(observations, refuted, kTilesThen, more_outputs, d_format, threads))) {
     const auto fits = [&](const SumCandidate& fit) { return fit.row.name == s.candidate.row.name; };
     if (std::ranges::any_of(result.fitting, fits)) continue;

@@ -62,7 +62,7 @@ struct Refutation {
 };
 
 struct Identification {
-  std::vector<SumCandidate> fitting;      // all outputs are theirs
+  std::vector<SumCandidate> fitting;      // all outputs are theirs; what adds least to its row comes first
   std::vector<RefutedCandidate> refuted;  // the nearest of each row, the nearest first
   std::optional<Refutation> refutation;   // where nothing fits
   std::size_t tried = 0;                  // candidates
