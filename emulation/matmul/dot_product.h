@@ -120,15 +120,16 @@ HOST_DEVICE constexpr Operand product_term(const Accumulator& is, const DotOpera
   return term;
 }
 
-// Products first <= k < first + count into the accumulator c.
-HOST_DEVICE constexpr uint32_t add_block(const Accumulator& is, const DotOperand& a, const DotOperand& b, int first,
-                                         int count, uint32_t c) {
+// `count` products, number i of them at k = at(i), into the accumulator c.
+template <class At>
+HOST_DEVICE constexpr uint32_t add_block(const Accumulator& is, const DotOperand& a, const DotOperand& b, int count,
+                                         At at, uint32_t c) {
   const Operand start = operand_of(is.sum.format, c);
   BlockSum sum(is.kept_bits, is.least_exponent);
   sum.see(start);
-  for (int k = first; k < first + count; ++k) sum.see(product_term(is, a, b, k));
+  for (int i = 0; i < count; ++i) sum.see(product_term(is, a, b, at(i)));
   sum.add(start);
-  for (int k = first; k < first + count; ++k) sum.add(product_term(is, a, b, k));
+  for (int i = 0; i < count; ++i) sum.add(product_term(is, a, b, at(i)));
   return round_sum(is.sum, sum.total());
 }
 
@@ -170,20 +171,24 @@ HOST_DEVICE constexpr uint32_t add_groups(const Accumulator& is, const DotOperan
   return round_sum(is.sum, sum.total());
 }
 
-// FP8 as F16: two halves of the products from zero, then c added with one rounding of its own.
+// An addition of two sums, rounded to nearest even: of F16's too, since FP32 has more than twice their bits and two.
+HOST_DEVICE constexpr uint32_t add_sums(const SumFormat& sum, uint32_t x, uint32_t y) {
+  const float result = decode(sum.format, x) + decode(sum.format, y);
+  if (result != result) return sum.format.magnitude_mask();
+  const Policy policy{.rounding = Rounding::nearest_even, .overflow = Overflow::to_special};
+  return encode(sum.format, policy, result, {});
+}
+
+// FP8 as F16: two halves of the products from zero, then c in an addition of its own.
 HOST_DEVICE constexpr uint32_t add_pairs_of_four(const Accumulator& is, const DotOperand& a, const DotOperand& b,
                                                  int first, int count, uint32_t c) {
-  uint32_t codes[2][64]{}, sum = 0;
+  uint32_t sum = 0;
   for (int half = 0; half < 2; ++half) {
-    int n = 0;
-    for (int k = first; k < first + count; ++k) {
-      if (k % 4 / 2 != half) continue;
-      codes[0][n] = a.codes[k], codes[1][n++] = b.codes[k];
-    }
-    sum = add_block(is, {a.format, codes[0]}, {b.format, codes[1]}, 0, n, sum);
+    const int in_last = count % 4 - 2 * half, products = count / 4 * 2 + (in_last > 2 ? 2 : in_last > 0 ? in_last : 0);
+    sum = add_block(
+        is, a, b, products, [=](int i) { return first + i / 2 * 4 + half * 2 + i % 2; }, sum);
   }
-  const float result = bit_cast<float>(sum) + bit_cast<float>(c);
-  return result == result ? bit_cast<uint32_t>(result) : is.sum.format.magnitude_mask();
+  return add_sums(is.sum, sum, c);
 }
 
 }  // namespace detail
@@ -200,7 +205,8 @@ HOST_DEVICE constexpr uint32_t add_products(const Accumulator& is, const DotOper
     } else if (is.scales == SumScales::groups) {
       c = detail::add_groups(is, a, b, first, count, c);
     } else {
-      c = detail::add_block(is, a, b, first, count, c);
+      c = detail::add_block(
+          is, a, b, count, [=](int i) { return first + i; }, c);
     }
   }
   return c;
