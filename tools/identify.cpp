@@ -188,15 +188,19 @@ std::string also_text(const SumCandidate& candidate) {
   return candidate.also.empty() ? "" : fmt::format(" (the same: {})", fmt::join(candidate.also, ", "));
 }
 
+// Those that add least to their rows; where they fit, more slices or another order that change nothing fit too.
 std::string fitting_text(const Identification& found) {
-  constexpr std::size_t kShown = 24;
   const std::size_t fits = found.fitting.size();
-  std::string text = fmt::format(
-      "Every bit of the {} outputs is that of {}{}\n", found.outputs,
-      fits == 1 ? "" : fmt::format("each of these {}, which these data do not tell apart", fits), fits == 1 ? "" : ":");
-  for (std::size_t i = 0; i < std::min(fits, kShown); ++i)
-    text += fmt::format("  {}{}\n", candidate_text(found.fitting[i]), also_text(found.fitting[i]));
-  if (fits > kShown) text += fmt::format("  and {} more; --json has all\n", fits - kShown);
+  std::string text =
+      fmt::format("Every bit of the {} outputs is that of {}:\n", found.outputs,
+                  fits == 1 ? "this" : fmt::format("each of these {}, which these data do not tell apart", fits));
+  std::size_t shown = 0;
+  for (const SumCandidate& fit : found.fitting) {
+    if (additions_to(fit) > additions_to(found.fitting.front())) break;
+    text += fmt::format("  {}{}\n", candidate_text(fit), also_text(fit));
+    ++shown;
+  }
+  if (shown < fits) text += fmt::format("  and {} that add more to these; --json has all\n", fits - shown);
   return text;
 }
 

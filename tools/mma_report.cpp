@@ -43,7 +43,10 @@ Json operand_json(const MmaOperand& x) {
 
 std::string sum_text(const Accumulator& row) {
   std::string text;
-  if (row.kept_bits == kAllBits) {
+  if (row.order == SumOrder::pairs_of_four) {
+    text = fmt::format("{} products by two FP16 instructions from zero, cut at {} bits below the largest, and an FADD",
+                       row.block, row.kept_bits);
+  } else if (row.kept_bits == kAllBits) {
     text = row.block == kAllProducts ? "every product, rounded once" : "one product at a time, in FP32";
   } else {
     text = fmt::format("blocks of {} products, cut at {} bits below the largest", row.block, row.kept_bits);

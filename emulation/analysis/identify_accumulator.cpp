@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "emulation/matmul/slices.h"
 #include "lib/threads.h"
@@ -247,9 +248,6 @@ std::vector<uint32_t> evaluate(const SumCandidate& candidate, const ObservedTile
 struct Score {
   uint64_t outputs = 0, mismatches = 0;
   double distance = 0;  // in codes
-  friend bool operator<(const Score& x, const Score& y) {
-    return x.mismatches != y.mismatches ? x.mismatches < y.mismatches : x.distance < y.distance;
-  }
 };
 
 double order_of(const Format& f, uint32_t code) {
@@ -327,16 +325,11 @@ std::optional<Refutation> refute(const SumCandidate& candidate, const Observatio
   return smallest;
 }
 
-// How much a candidate adds to its row.
-int additions_to(const SumCandidate& candidate) {
-  const Accumulator& named = kAccumulators[std::size_t(find_accumulator(candidate.row.name))];
-  return int(candidate.row.promotion.every != named.promotion.every) + int(candidate.row.slices != named.slices) +
-         2 * int(candidate.order != KOrder::ascending) + int(candidate.start != StartPlace::row);
-}
-
 // The best variant of each row, the best first.
 std::vector<Scored> best_of_rows(std::vector<Scored> all) {
-  std::ranges::stable_sort(all, {}, [](const Scored& s) { return std::pair(s.score.mismatches, s.score.distance); });
+  std::ranges::stable_sort(all, {}, [](const Scored& s) {
+    return std::tuple(s.score.mismatches, additions_to(s.candidate), s.score.distance);
+  });
   std::vector<Scored> best;
   for (Scored& s : all) {
     const auto same = [&](const Scored& other) { return other.candidate.row.name == s.candidate.row.name; };
@@ -346,6 +339,12 @@ std::vector<Scored> best_of_rows(std::vector<Scored> all) {
 }
 
 }  // namespace
+
+int additions_to(const SumCandidate& candidate) {
+  const Accumulator& named = kAccumulators[std::size_t(find_accumulator(candidate.row.name))];
+  return int(candidate.row.promotion.every != named.promotion.every) + int(candidate.row.slices != named.slices) +
+         2 * int(candidate.order != KOrder::ascending) + int(candidate.start != StartPlace::row);
+}
 
 Identification identify_accumulator(std::span<const Observation> observations, const Format& d_format, int threads) {
   constexpr std::size_t kTilesAtFirst = 4, kTilesThen = 32;

@@ -63,7 +63,7 @@ struct Refutation {
 
 struct Identification {
   std::vector<SumCandidate> fitting;      // all outputs are theirs; what adds least to its row comes first
-  std::vector<RefutedCandidate> refuted;  // the nearest of each row, the nearest first
+  std::vector<RefutedCandidate> refuted;  // the nearest of each row, plain before varied, the nearest first
   std::optional<Refutation> refutation;   // where nothing fits
   std::size_t tried = 0;                  // candidates
   uint64_t outputs = 0;
@@ -72,6 +72,9 @@ struct Identification {
 // `d_format` is that of d: the rows' own, or FP32 sums are rounded to it, to nearest even. Any number of threads gives
 // the same. Requires a candidate's row to be able to take the operands by their formats: others are passed over.
 Identification identify_accumulator(std::span<const Observation> observations, const Format& d_format, int threads);
+
+// How much a candidate adds to its row: 0 for the row as it is.
+int additions_to(const SumCandidate& candidate);
 
 // "sm90.qgmma.f32, promoted every 128 products, 4 interleaved slices of tiles of 64, c last"
 std::string candidate_text(const SumCandidate& candidate);
