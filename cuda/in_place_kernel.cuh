@@ -17,9 +17,17 @@ struct alignas(16) WideTile {
   static constexpr int rows = block, cols = 128, pairs = cols / 64;  // of a thread
   static constexpr int run = 16, runs = cols / run, sharing = block / run;
   static constexpr int pair_words = 8 / Source::kOf16Bytes;
-  static constexpr int of_row = cols / 2 * pair_words + 4;  // words; rows 16 bytes apart in the banks
-  static constexpr int warps = 4;                           // of a CTA, below each other
+  static constexpr int of_row = cols / 2 * pair_words + 4;       // words; rows 16 bytes apart in the banks
+  static constexpr int warps = Source::kOf16Bytes == 4 ? 4 : 8;  // of a CTA, beside each other
+  static constexpr int ctas = Source::kIsBf16 ? 3 : 2;           // of a multiprocessor, which its registers allow
   uint32_t elements[rows][of_row];
+};
+
+// The scales of the rows of a CTA's tiles, four bytes of each tile: 16 bytes are stored at once.
+template <class Tile>
+struct RowScales {
+  static constexpr int vectors = Tile::warps / 4;  // of a row
+  uint4 of_row[Tile::rows][vectors];
 };
 
 // Fetches a tile, 16 bytes a thread.
@@ -102,22 +110,51 @@ __device__ void quantize_columns_in_place(const BothJob& job, const TilePlace& i
   store_scales_in_place<recipe, Tile>(job, is, scales);
 }
 
+// Whether the scales of a CTA's rows are stored at once: where they are 16 bytes in a row of them.
+template <class Tile>
+__device__ bool gathers_scales(const KernelJob& rows, uint64_t col) {
+  constexpr uint64_t kCols = Tile::warps * Tile::cols;
+  return rows.codes != nullptr && !rows.swizzled && col + kCols <= rows.cols && rows.cols % kCols == 0;
+}
+
+// Stores them.
+template <class Tile>
+__device__ void store_row_scales(const KernelJob& rows, uint64_t row, uint64_t col, const RowScales<Tile>& scales) {
+  constexpr int kVectors = RowScales<Tile>::vectors;
+  const int of = threadIdx.x / kVectors, vector = threadIdx.x % kVectors;
+  if (of >= Tile::rows) return;
+  std::byte* const to = rows.scales + (row + of) * (rows.cols / Tile::block) + col / Tile::block;
+  reinterpret_cast<uint4*>(to)[vector] = scales.of_row[of][vector];
+}
+
+template <int recipe, class Source, class Tile>
+__device__ void quantize_in_place(const BothJob& job, uint64_t row, uint64_t col, Tile& tile,
+                                  RowScales<Tile>& row_scales) {
+  const int warp = threadIdx.x / 32;
+  const TilePlace is = place_of_tile<Tile>(job.rows, row, col + warp * Tile::cols);
+  fetch_tile<Source>(job.rows, is, tile);
+  if (job.rows.codes != nullptr) {
+    const TileScales scales = gathers_scales<Tile>(job.rows, col)
+                                  ? TileScales{reinterpret_cast<std::byte*>(&row_scales) + 4 * warp, 4 * Tile::warps}
+                                  : scales_of_tile<recipe>(job.rows, is.row, is.col / Tile::block);
+    quantize_rows_of<recipe, Source>(job.rows, is, 0, scales, tile);
+  }
+  if (4 * is.lane < is.cols) quantize_columns_in_place<recipe, Source>(job, is, tile);
+}
+
 template <int recipe, class Source>
-__global__ void __launch_bounds__(128) quantize_in_place_kernel(BothJob job) {
+__global__ void __launch_bounds__(32 * WideTile<recipe, Source>::warps) quantize_in_place_kernel(BothJob job) {
   using Is = WideTile<recipe, Source>;
   extern __shared__ uint4 memory[];
-  const int warp = threadIdx.x / 32;
-  Is& tile = reinterpret_cast<Is*>(memory)[warp];
-  for (uint64_t first = blockIdx.y * Is::warps; first < job.rows.rows / Is::rows; first += gridDim.y * Is::warps) {
-    const TilePlace is = place_of_tile<Is>(job.rows, (first + warp) * Is::rows, uint64_t(blockIdx.x) * Is::cols);
-    if (is.rows <= 0) return;
-    fetch_tile<Source>(job.rows, is, tile);
-    if (4 * is.lane < is.cols) quantize_columns_in_place<recipe, Source>(job, is, tile);
-    if (job.rows.codes != nullptr) {
-      const TileScales scales = scales_of_tile<recipe>(job.rows, is.row, is.col / Is::block);
-      quantize_rows_of<recipe, Source>(job.rows, is, 0, scales, tile);
-    }
-    __syncwarp();
+  __shared__ RowScales<Is> row_scales;
+  for (uint64_t row = blockIdx.y * Is::rows; row < job.rows.rows; row += gridDim.y * Is::rows) {
+    const uint64_t col = uint64_t(blockIdx.x) * Is::warps * Is::cols;
+    if (col + threadIdx.x / 32 * Is::cols < job.rows.cols)
+      quantize_in_place<recipe, Source>(job, row, col, reinterpret_cast<Is*>(memory)[threadIdx.x / 32], row_scales);
+    __syncthreads();
+    if (gathers_scales<Is>(job.rows, col)) store_row_scales<Is>(job.rows, row, col, row_scales);
+    if (row + gridDim.y * Is::rows >= job.rows.rows) return;
+    __syncthreads();
   }
 }
 

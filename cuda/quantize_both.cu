@@ -20,6 +20,7 @@ using gpu::ColumnValues;
 // How a kernel for columns is launched, and what block it takes; null where there is none.
 struct BothKernel {
   void (*kernel)(gpu::BothJob) = nullptr;
+  unsigned threads = 0;
   uint64_t block = 0, cta_rows = 0, cta_cols = 0;
   std::size_t shared_bytes = 0;
 };
@@ -36,6 +37,7 @@ constexpr BothKernel transposed_kernel() {
   if constexpr (has_columns<recipe>() && (values == ColumnValues::plain || block == gpu::kRotated)) {
     using Tile = gpu::Tile<recipe, Source>;
     return {.kernel = gpu::quantize_both_kernel<recipe, Source, values>,
+            .threads = 32 * Tile::warps,
             .block = uint64_t(block),
             .cta_rows = Tile::rows * Tile::warps,
             .cta_cols = Tile::cols,
@@ -50,9 +52,10 @@ constexpr BothKernel in_place_kernel() {
   if constexpr (has_columns<recipe>() && r.block.cols == 32 && r.element.storage_bits() == 8 && !is_random(r)) {
     using Tile = gpu::WideTile<recipe, Source>;
     return {.kernel = gpu::quantize_in_place_kernel<recipe, Source>,
+            .threads = 32 * Tile::warps,
             .block = uint64_t(r.block.cols),
-            .cta_rows = Tile::rows * Tile::warps,
-            .cta_cols = Tile::cols,
+            .cta_rows = Tile::rows,
+            .cta_cols = Tile::cols * Tile::warps,
             .shared_bytes = sizeof(Tile) * Tile::warps};
   }
   return {};
@@ -126,7 +129,7 @@ void quantize_both_on_gpu(const Recipe& recipe, const GpuQuantizeJob& rows, cons
   const dim3 grid(unsigned(divide_up(rows.shape.cols, is.cta_cols)),
                   unsigned(std::min(divide_up(rows.shape.rows, is.cta_rows), gpu::kMaxGridRows)));
   check(cudaFuncSetAttribute(is.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(is.shared_bytes)));
-  is.kernel<<<grid, 128, is.shared_bytes>>>(job);
+  is.kernel<<<grid, is.threads, is.shared_bytes>>>(job);
   check(cudaGetLastError());
 }
 
