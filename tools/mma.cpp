@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kNotes =
     R"(A is [M, K] and B is [N, K]; D = A @ B^T is [M, N]. Of three dimensions, [tiles, M, K] and [tiles, N, K], each tile is
 a product of its own: with M, N and K of an instruction, one instruction.
-An operand is a tensor of values that its format holds exactly, or a file that 'halfulp quantize' wrote, whatever its
-axis, order, scale layout and nibbles; FILE:TENSOR names one of several. Scales of blocks go where the accumulator's row
+An operand is a tensor of values that its format holds exactly; or of its codes, as U8, U16 or U32; or a file that
+'halfulp quantize' wrote, whatever its axis, order, scale layout and nibbles; FILE:TENSOR names one of several. Scales of blocks go where the accumulator's row
 has them: into the instruction (utcqmma_mx, omma), the promotion (deepgemm), each element in FP32 (ref.fp32...). One
 without such a place refuses them. K may be any number of products: the last block is shorter, as an instruction's whose
 other operands are zero; omma rows want multiples of 16.
@@ -47,7 +47,7 @@ What to see, and why (README.md has the numbers):
   (sm90.qgmma.f32): 25 kept bits against 13. What is measured with the one says nothing of the other.
   1/16 x 1/16 in FP8 stalls at 64 under sm90.qgmma.f32: each product, 2^-8, is cut at 2^(6 - 13) = 2^-7.
   With promotion every 128 (--promote-every 128) it does not.
-  13 kept bits cut every product toward zero, so errors do not average out: see toward_zero_ulps and its z.)";
+  13 kept bits cut every product toward zero, so errors do not average out: see shrinkage and its z.)";
 
 std::optional<MmaSources> sources_of(const Arguments& arguments, const MmaProduct& product) {
   if (arguments.has("--source-a") != arguments.has("--source-b"))
@@ -126,15 +126,20 @@ Verb mma_verb() {
   return {
       .name = "mma",
       .summary = "a matrix product as a tensor core, a kernel or a reference adds it up, against the exact one",
-      .examples = {{"halfulp mma a.npy b.npy --accumulator sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 -o d.npy",
-                    "FP8 wgmma of Hopper over all of K, from values that e4m3 holds"},
-                   {"halfulp mma x.mxfp8.safetensors w.mxfp8.safetensors -a sm100.utcqmma_mx.f32 --source-a x.npy "
-                    "--source-b w.npy",
-                    "what 'halfulp quantize' wrote, and how much of the error is quantization"},
-                   {"halfulp mma a.npy b.npy -a sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 --promote-every 128",
-                    "sums added in FP32 after every 128 products, as kernels do against the 13 bits"},
-                   {"halfulp mma a.npy b.npy -a sm90.hmma.f32 --a-format bf16 --b-format bf16 --explain 0,0",
-                    "one output, block by block: what is cut, what is added, what is rounded"}},
+      .examples =
+          {{"halfulp mma tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:a "
+            "tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:b -a sm90.qgmma.f32 --a-format e4m3 --b-format "
+            "e4m3 --explain 3,0,0",
+            "one instruction on tiles that an H200 multiplied (of the sources): an output, step by step"},
+           {"halfulp mma a.npy b.npy --accumulator sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 -o d.npy",
+            "FP8 wgmma of Hopper over all of K, from values that e4m3 holds"},
+           {"halfulp mma x.mxfp8.safetensors w.mxfp8.safetensors -a sm100.utcqmma_mx.f32 --source-a x.npy "
+            "--source-b w.npy",
+            "what 'halfulp quantize' wrote, and how much of the error is quantization"},
+           {"halfulp mma a.npy b.npy -a sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 --promote-every 128",
+            "sums added in FP32 after every 128 products, as kernels do against the 13 bits"},
+           {"halfulp mma a.npy b.npy -a sm90.hmma.f32 --a-format bf16 --b-format bf16 --explain 0,0",
+            "one output, block by block: what is cut, what is added, what is rounded"}},
       .positionals = {{.name = "A", .help = "[M, K]: FILE.npy or FILE.safetensors[:TENSOR]"},
                       {.name = "B", .help = "[N, K], likewise"}},
       .options = {"--accumulator", "--a-format", "--b-format", "--c",       "--promote-every", "--slices",  "--alpha",

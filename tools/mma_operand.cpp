@@ -93,6 +93,34 @@ const FormatEntry& format_of_values(const Arguments& arguments, const Tensor& te
                                row_of_sum.inputs.empty() ? "every format" : row_of_sum.inputs));
 }
 
+std::vector<uint32_t> numbers_of(std::span<const std::byte> bytes, int bits, std::size_t count) {
+  std::vector<uint32_t> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = simd::load_at({.bits = bits}, bytes.data(), i);
+  return numbers;
+}
+
+// Whether elements are bits of codes, not numbers.
+bool are_codes(const Tensor& tensor) {
+  return tensor.dtype == Dtype::u8 || tensor.dtype == Dtype::u16 || tensor.dtype == Dtype::u32;
+}
+
+// Codes as a register or a byte has them; of tf32 the low 13 bits are nobody's.
+std::vector<uint32_t> stored_codes(const Tensor& tensor, const FormatEntry& format) {
+  const int bits = std::max(format.storage_bits, 8);
+  if (row(tensor.dtype).bits != bits)
+    throw InputError(where(tensor), fmt::format("has {} elements, which are bits; codes of {} are U{}",
+                                                row(tensor.dtype).name, format.name, bits));
+  std::vector<uint32_t> codes = numbers_of(tensor.bytes, bits, tensor.elements());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if ((codes[i] >> format.storage_shift & ~format.format.code_mask()) != 0)
+      throw InputError(where(tensor),
+                       fmt::format("element {} is 0x{:x}; a code of {} has {} bits", index_text(tensor.shape, i),
+                                   codes[i], format.name, format.format.bits()));
+    codes[i] >>= format.storage_shift;
+  }
+  return codes;
+}
+
 MmaOperand operand_of_values(const Arguments& arguments, const std::string& spec, std::string_view option,
                              const Accumulator& row) {
   const Tensor tensor = open_input(arguments, spec);
@@ -134,12 +162,6 @@ MatrixView view_of(const QuantizedTensor& tensor) {
   view.along = tensor.shape.back();
   view.outer = tensor.layout.codes.along / view.along;
   return view;
-}
-
-std::vector<uint32_t> numbers_of(std::span<const std::byte> bytes, int bits, std::size_t count) {
-  std::vector<uint32_t> numbers(count);
-  for (std::size_t i = 0; i < count; ++i) numbers[i] = simd::load_at({.bits = bits}, bytes.data(), i);
-  return numbers;
 }
 
 std::vector<uint32_t> gathered_codes(const QuantizedTensor& tensor, const MatrixView& view) {
@@ -318,6 +340,7 @@ std::vector<double> exact_values(const Tensor& tensor) {
 }
 
 std::vector<uint32_t> exact_codes(const Tensor& tensor, const FormatEntry& format, std::string_view option) {
+  if (are_codes(tensor)) return stored_codes(tensor, format);
   const std::vector<double> values = exact_values(tensor);
   std::vector<uint32_t> codes(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lib/json.h"
@@ -291,7 +292,31 @@ TEST_F(Mma, CarriesNaNAndInfThrough) {
             4);
 }
 
+// Tiles as an H200 multiplied them: whole files through the program.
+TEST_F(Mma, MakesWhatAnH200Made) {
+  for (const auto& [name, accumulator, a, b] :
+       {std::tuple{"wgmma_m64n8k32_e4m3_e5m2", "sm90.qgmma.f32", "e4m3", "e5m2"},
+        std::tuple{"mma_m16n8k32_e4m3", "sm90.mma_sync_fp8.f32", "e4m3", "e4m3"},
+        std::tuple{"mma_m16n8k16_bf16", "sm90.hmma.f32", "bf16", "bf16"},
+        std::tuple{"mma_m16n8k8_tf32", "sm90.hmma_tf32.f32", "tf32", "tf32"}}) {
+    const std::string file = std::string(HALFULP_TEST_DATA "/h200/mma/") + name + ".safetensors";
+    const ProgramRun run = run_halfulp({"mma", file + ":a", file + ":b", "-c", file + ":c", "-a", accumulator,
+                                        "--a-format", a, "--b-format", b, "-o", folder_ / "d.npy", "--compare", "0"});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const std::string d = stored_file(file).tensors.at("d").bytes, got = read_file(folder_ / "d.npy");
+    EXPECT_EQ(got.substr(got.size() - d.size()), d) << name;
+  }
+}
+
 // ----------------------------------------------------------------------------------------------------- what it refuses
+
+TEST_F(Mma, RefusesCodesThatTheFormatDoesNotHave) {
+  write_file(folder_ / "a.npy", npy_file("|u1", "(1, 16)", std::string(16, '\x12')));
+  refuses(mma("a.npy", "a.npy", "ref.fp64", {"--a-format", "e2m1", "--b-format", "e2m1"}), 3,
+          {"element [0, 0] is 0x12", "a code of e2m1 has 4 bits"});
+  refuses(mma("a.npy", "a.npy", "ref.fp64", {"--a-format", "bf16", "--b-format", "bf16"}), 3,
+          {"U8 elements, which are bits", "codes of bf16 are U16"});
+}
 
 TEST_F(Mma, RefusesAValueThatTheFormatDoesNotHold) {
   write("a", {{2, 2}, {1, 1, 0.3f, 1}}), write("b", {{1, 2}, {1, 1}});
