@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lib/json.h"
@@ -69,6 +70,26 @@ TEST_F(IdentifyVerb, FindsWhatAddedScalesOfBlocks) {
     quantize("x", recipe, "x.q"), quantize("w", recipe, "w.q");
     mma("x.q", "w.q", {"-a", row});
     EXPECT_EQ(json({"x.q", "w.q", "d.npy"}).at("fitting").at(0).at("accumulator"), row) << recipe;
+  }
+}
+
+// What an H200 answered: the row of its datapath comes first, and rows of other arithmetic do not come at all.
+TEST_F(IdentifyVerb, TellsTheDatapathsOfAnH200Apart) {
+  for (const auto& [name, a, b, row] : {std::tuple{"mma_m16n8k16_f16", "f16", "f16", "sm90.hmma.f32"},
+                                        std::tuple{"mma_m16n8k16_bf16", "bf16", "bf16", "sm90.hmma.f32"},
+                                        std::tuple{"mma_m16n8k8_tf32", "tf32", "tf32", "sm90.hmma_tf32.f32"},
+                                        std::tuple{"mma_m16n8k32_e4m3", "e4m3", "e4m3", "sm90.mma_sync_fp8.f32"},
+                                        std::tuple{"mma_m16n8k32_e5m2", "e5m2", "e5m2", "sm90.mma_sync_fp8.f32"},
+                                        std::tuple{"wgmma_m64n8k16_f16", "f16", "f16", "sm90.hmma.f32"},
+                                        std::tuple{"wgmma_m64n8k16_bf16", "bf16", "bf16", "sm90.hmma.f32"},
+                                        std::tuple{"wgmma_m64n8k32_e4m3", "e4m3", "e4m3", "sm90.qgmma.f32"},
+                                        std::tuple{"wgmma_m64n8k32_e4m3_e5m2", "e4m3", "e5m2", "sm90.qgmma.f32"},
+                                        std::tuple{"wgmma_m64n8k32_e5m2", "e5m2", "e5m2", "sm90.qgmma.f32"}}) {
+    const std::string file = std::string(HALFULP_TEST_DATA "/h200/mma/") + name + ".safetensors";
+    const ProgramRun run = run_halfulp({"identify", file + ":a", file + ":b", file + ":d", "-c", file + ":c",
+                                        "--a-format", a, "--b-format", b, "--json"});
+    ASSERT_EQ(run.exit_code, 0) << name << run.err;
+    for (const Json& fit : Json::parse(run.out).at("fitting")) EXPECT_EQ(fit.at("accumulator"), row) << name;
   }
 }
 

@@ -3,7 +3,8 @@ print with what it says.
 
 The section is "Ask about a matrix product". In its code blocks lines that begin with "$ " are commands, and so are those
 after them that are indented by four spaces; what follows, up to the next command, is their output. They run in one
-folder with tensors.safetensors, the demo's, and s.npy. --update writes the outputs anew.
+folder with tensors.safetensors, the demo's, s.npy, and the sources' tests; assignments of variables hold for the
+commands after them. --update writes the outputs anew.
 """
 
 import os
@@ -35,10 +36,14 @@ def commands_of(block):
     return found
 
 
-def output_of(lines, folder, programs):
+def output_of(lines, folder, programs, variables):
     command = "\n".join([lines[0][2:], *lines[1:]])
     if command.startswith("python3 "):  # makes s.npy with NumPy, which may be missing here
         return []
+    if re.fullmatch(r"\w+=\S+", command):
+        variables.append(command)
+        return []
+    command = "; ".join([*variables, command])
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.stderr:
@@ -55,11 +60,12 @@ def main():
         folder = pathlib.Path(name)
         subprocess.run([demo_tensors, folder / "tensors.safetensors"], check=True)
         write_sixteenths(folder / "s.npy")
-        updated = section
+        (folder / "tests").symlink_to(readme.parent / "tests")
+        updated, variables = section, []
         for block in re.findall(r"(?ms)^```\n(.*?)^```$", section):
             written = ""
             for lines, expected in commands_of(block):
-                got, count = output_of(lines, folder, halfulp.parent), count + 1
+                got, count = output_of(lines, folder, halfulp.parent, variables), count + 1
                 written += "\n".join([*lines, *got]) + "\n"
                 if got != expected:
                     wrong += 1
