@@ -42,6 +42,15 @@ inline constexpr auto kScaledMmas = std::to_array<ScaledMmaEntry>({
 
 __host__ __device__ constexpr bool is_block_scaled(ScaledMma mma) { return mma != ScaledMma::f8f6f4; }
 
+// The one whose spelling begins with a kind; a compile error where there is none.
+consteval ScaledMma find_scaled_mma(std::string_view kind) {
+  for (std::size_t i = 0; i < kScaledMmas.size(); ++i)
+    if (kScaledMmas[i].before.substr(0, kind.size()) == kind && kScaledMmas[i].before[kind.size()] == '.' &&
+        kScaledMmas[i].before[kind.size() + 1] == 'm')
+      return ScaledMma(i);
+  throw "no such kind";
+}
+
 // Registers of a lane, of which g = lane / 4 and t = lane % 4: row g of A in a[0] and a[2], row g + 8 in a[1] and a[3],
 // column g of B in b[0] and b[1], each at bytes 4t and 16 + 4t of the row's 32. In the accumulator, of FP32, d[0] and
 // d[1] are row g, columns 2t and 2t + 1; d[2] and d[3] are row g + 8. An element of k = 32 has a byte: E2M1's bits are

@@ -44,6 +44,13 @@ inline constexpr auto kTcgen05Kinds = std::to_array<Tcgen05KindEntry>({
 });
 // clang-format on
 
+// Throws where there is none.
+constexpr Tcgen05Kind find_tcgen05_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kTcgen05Kinds.size(); ++i)
+    if (kTcgen05Kinds[i].name == name) return Tcgen05Kind(i);
+  throw "no such kind";
+}
+
 HOST_DEVICE constexpr bool is_block_scaled(Tcgen05Kind kind) { return kind >= Tcgen05Kind::mxf8f6f4; }
 
 // What an instruction descriptor calls a format, and what it means by a number.
