@@ -234,6 +234,28 @@ TEST_F(Mma, RoundsCorrectlyByDefinitionUnderTheExactReference) {
   EXPECT_EQ(json("a.npy", "b.npy", "ref.fp64").at("comparison").at("correctly_rounded_share"), 1.0);
 }
 
+// The exact product has the tensors' scales unrounded; their product, alpha, is rounded.
+TEST_F(Mma, CountsTheRoundingOfAlphaAsAnError) {
+  write("a", normals({16, 64}, 1)), write("b", normals({16, 64}, 2));
+  quantize("a", "nvfp4/te", "qa"), quantize("b", "nvfp4/te", "qb");
+  const auto share = [&](const Words& options) {
+    return json("qa", "qb", "ref.fp64", options).at("comparison").at("correctly_rounded_share").get<double>();
+  };
+  EXPECT_EQ(share({"--alpha", "1"}), 1.0);
+  EXPECT_LT(share({}), 1.0);
+}
+
+TEST_F(Mma, FindsTheSourcesOfOperandsAlongAnotherAxis) {
+  write("a", normals({64, 8}, 1)), write("b", normals({6, 64}, 2));
+  quantize("a", "mxfp8/te", "qa", {"--axis", "0"}), quantize("b", "mxfp8/te", "qb");
+  const Json result =
+      json("qa", "qb", "sm100.utcqmma_mx.f32", {"--source-a", folder_ / "a.npy", "--source-b", folder_ / "b.npy"});
+  EXPECT_EQ(result.at("shape"), Json({8, 6}));
+  EXPECT_LT(result.at("split").at("rel_mse").at("operands").at("value").get<double>(), 0.003);
+  refuses(mma("qa", "qb", "sm100.utcqmma_mx.f32", {"--source-a", folder_ / "b.npy", "--source-b", folder_ / "b.npy"}),
+          3, {"tensor 'b': has shape (6, 64)", "(64, 8)"});
+}
+
 TEST_F(Mma, ComparesAsManyOutputsAsAreAskedFor) {
   write("a", integers({7, 100}, 1)), write("b", integers({5, 100}, 2));
   EXPECT_EQ(json("a.npy", "b.npy", "ref.fp64").at("comparison").at("outputs"), 35);
