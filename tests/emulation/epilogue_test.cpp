@@ -22,8 +22,10 @@ TEST(Epilogue, LeavesEveryBitWhereThereIsNothingToDo) {
 
 TEST(Epilogue, MultipliesByTheRowsFactorFirst) {
   const std::vector<float> rows{kThird}, cols{kTenth};
-  ASSERT_NE(kTenth * (kThird * kOdd), (kTenth * kThird) * kOdd);
-  EXPECT_EQ(applied({.row_factors = rows, .col_factors = cols}, kOdd), kTenth * (kThird * kOdd));
+  const float sum = 9 * 1.1f, expected = kTenth * (kThird * sum);
+  ASSERT_NE(expected, kThird * (kTenth * sum));
+  ASSERT_NE(expected, (kTenth * kThird) * sum);
+  EXPECT_EQ(applied({.row_factors = rows, .col_factors = cols}, sum), expected);
 }
 
 TEST(Epilogue, TakesTheFactorsOfItsRowAndColumn) {
