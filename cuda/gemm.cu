@@ -35,7 +35,7 @@ __global__ void lay_out_terms(const __grid_constant__ GemmKernelJob job, const _
   const int row = int(at % to.rows), k = element_at(job, int(at / to.rows));
   const bool is = row < to.count && k < job.k;
   const uint32_t code = is ? to.codes.codes[int64_t(row) * job.k + k] & to.codes.format.code_mask() : 0;
-  const Operand x = operand_of(to.codes.format, code);
+  const Operand x = input_of(job.row, to.codes.format, code);
   const bool finite = x.kind == Unpacked::Kind::finite, zero = !is || (finite && x.significand == 0);
   to.values[at] = zero || !finite ? 0 : decode(to.codes.format, code);
   to.exponents[at] = zero ? simd::kZeroExponent : finite ? x.exponent : simd::kSpecialExponent;

@@ -34,6 +34,12 @@ enum class SumOrder {
   halves,         // the two halves' sums, recursively, each addition rounded; c last
 };
 
+// What inputs are before they are multiplied.
+enum class SumInputs {
+  as_they_are,
+  as_f16,  // converted to F16, in which subnormals of E4M3 are normal: their exponents are lower
+};
+
 // What a kernel does with the sum of `every` products, from zero, before it goes on: adds it to a running total in
 // FP32, rounded to nearest even.
 enum class PromotionStep {
@@ -63,6 +69,7 @@ struct Accumulator {
   int kept_bits;
   SumFormat sum;
   int least_exponent = 0;
+  SumInputs operands = SumInputs::as_they_are;
   SumScales scales = SumScales::none;
   SumOrder order = SumOrder::ascending;
   Promotion promotion{};
@@ -119,11 +126,12 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
      .sum = detail::kToF16, .least_exponent = -133, .evidence = SumEvidence::measured,
      .source = "measured on an H200; not among the recordings in tests/golden"},
     {.name = "sm90.mma_sync_fp8.f32", .inputs = detail::kFp8, .block = 32, .kept_bits = 25,
-     .sum = detail::kToF32, .least_exponent = -133, .order = SumOrder::pairs_of_four,
+     .sum = detail::kToF32, .least_exponent = -133, .operands = SumInputs::as_f16, .order = SumOrder::pairs_of_four,
      .evidence = SumEvidence::measured,
      .source = "measured on an H200; ptxas 13.0 emits two HMMA.16816 and an FADD for it on sm_90a and sm_100a"},
     {.name = "sm90.mma_sync_fp8.f16", .inputs = detail::kFp8, .block = 32, .kept_bits = 25, .sum = detail::kToF16,
-     .least_exponent = -21, .order = SumOrder::pairs_of_four, .evidence = SumEvidence::measured,
+     .least_exponent = -21, .operands = SumInputs::as_f16, .order = SumOrder::pairs_of_four,
+     .evidence = SumEvidence::measured,
      .source = "measured on an H200; ptxas 13.0 emits two HMMA.16816.F16 and an HADD2 for it on sm_90a and sm_100a"},
     {.name = "sm100.utchmma.f32", .inputs = detail::kF16Bf16, .block = 16, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .evidence = SumEvidence::published,

@@ -33,6 +33,15 @@ HOST_DEVICE constexpr Operand operand_of(const Format& f, uint32_t stored) {
           subnormal ? mantissa : mantissa | f.hidden(), f.mantissa_bits};
 }
 
+// A code as a row takes it apart: what is converted to F16 has its leading bit, down to F16's subnormals.
+HOST_DEVICE constexpr Operand input_of(const Accumulator& is, const Format& f, uint32_t code) {
+  constexpr int kLeastOfF16 = -14;
+  Operand x = operand_of(f, code);
+  if (is.operands != SumInputs::as_f16 || x.significand == 0) return x;
+  for (; x.significand >> x.fraction_bits == 0 && x.exponent > kLeastOfF16; --x.exponent) x.significand <<= 1;
+  return x;
+}
+
 // Exact where the product's significand fits 64 bits. Inf * 0 is NaN.
 HOST_DEVICE constexpr Operand product_of(const Operand& a, const Operand& b) {
   const bool negative = a.negative != b.negative;
@@ -111,7 +120,7 @@ namespace detail {
 
 // Product k, its exponent that of scaled elements where the row has scales of products.
 HOST_DEVICE constexpr Operand product_term(const Accumulator& is, const DotOperand& a, const DotOperand& b, int k) {
-  Operand term = product_of(operand_of(a.format, a.codes[k]), operand_of(b.format, b.codes[k]));
+  Operand term = product_of(input_of(is, a.format, a.codes[k]), input_of(is, b.format, b.codes[k]));
   if (is.scales != SumScales::products) return term;
   const Operand scale = product_of(operand_of(a.scale_format, a.scales[k / a.scaled]),
                                    operand_of(b.scale_format, b.scales[k / b.scaled]));

@@ -60,7 +60,7 @@ std::string refusal(const GemmJob& job) {
 
 void gemm(const GemmJob& job, int threads, std::span<uint32_t> d, const std::function<void(uint64_t)>& advance) {
   const bool panels = has_panels(job);
-  const TermTables a(job.a), b(job.b);
+  const TermTables a(job.row, job.a), b(job.row, job.b);
   const std::size_t rows = panels ? kTileRows : 1, cols = panels ? kTileCols : std::max<std::size_t>(job.n, 1);
   const std::size_t across = (job.n + cols - 1) / cols, down = (job.m + rows - 1) / rows;
   parallel_for(down * across, threads, [&](std::size_t at) {

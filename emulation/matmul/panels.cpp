@@ -13,15 +13,16 @@ bool adds_groups(const Accumulator& row) { return row.scales == SumScales::group
 
 }  // namespace
 
-Term TermTable::term_of(const Format& format, uint32_t code) {
-  const Operand x = operand_of(format, code);
+Term TermTable::term_of(const Accumulator& row, const Format& format, uint32_t code) {
+  const Operand x = input_of(row, format, code);
   if (x.kind != Unpacked::Kind::finite) return {0, simd::kSpecialExponent};
   return {decode(format, code), x.significand == 0 ? simd::kZeroExponent : x.exponent};
 }
 
-TermTable::TermTable(const Format& format, std::size_t uses) : format_(format), mask_(format.code_mask()) {
+TermTable::TermTable(const Accumulator& row, const Format& format, std::size_t uses)
+    : row_(row), format_(format), mask_(format.code_mask()) {
   if (uses <= mask_) return;
-  for (uint32_t code = 0; code <= mask_; ++code) terms_.push_back(term_of(format, code));
+  for (uint32_t code = 0; code <= mask_; ++code) terms_.push_back(term_of(row, format, code));
 }
 
 bool has_panels(const GemmJob& job) {

@@ -19,15 +19,16 @@ struct Term {
 // The terms of a format's codes: looked up where the format has fewer codes than will be asked for.
 class TermTable {
  public:
-  TermTable(const Format& format, std::size_t uses);
+  TermTable(const Accumulator& row, const Format& format, std::size_t uses);
   Term operator[](uint32_t code) const {
     const uint32_t bits = code & mask_;
-    return terms_.empty() ? term_of(format_, bits) : terms_[bits];
+    return terms_.empty() ? term_of(row_, format_, bits) : terms_[bits];
   }
 
  private:
-  static Term term_of(const Format& format, uint32_t code);
+  static Term term_of(const Accumulator& row, const Format& format, uint32_t code);
 
+  Accumulator row_;
   Format format_;
   uint32_t mask_;
   std::vector<Term> terms_;
@@ -35,8 +36,8 @@ class TermTable {
 
 struct TermTables {
   TermTable terms, scales;
-  explicit TermTables(const GemmOperand& x)
-      : terms(x.format, x.codes.size()), scales(x.scale_format, x.scales.size()) {}
+  TermTables(const Accumulator& row, const GemmOperand& x)
+      : terms(row, x.format, x.codes.size()), scales(row, x.scale_format, x.scales.size()) {}
 };
 
 // Whether the kernels can do a job.

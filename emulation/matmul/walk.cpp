@@ -93,8 +93,10 @@ class Walk {
       const std::vector<char> counts(terms.size(), 0);
       sum = keep(add_terms(job_.row, std::move(terms), counts), first, count);
     }
-    const float total = bit_cast<float>(c), addend = bit_cast<float>(sum);
-    return f32_code(add(WalkedStep::Kind::start, total, addend, addend + total));
+    const Format& format = job_.row.sum.format;
+    const uint32_t result = detail::add_sums(job_.row.sum, sum, c);
+    add(WalkedStep::Kind::start, decode(format, c), decode(format, sum), decode(format, result));
+    return result;
   }
 
   float promotion_factor(std::size_t at) const {

@@ -183,6 +183,17 @@ TEST(Probes, TellArchitecturesApart) {
   EXPECT_GT(compared, 700u);
 }
 
+// mma.sync takes FP8 as F16, in which E4M3's 2^-9 is 1 * 2^-9 and not 1/8 * 2^-6: times E5M2's 2^15 its product's
+// exponent is 6 and not 9, and 2^-19 is kept. Found where an H200 multiplied E4M3 by E5M2.
+TEST(Probes, OfFp8AsF16TakeSubnormalsAsNormal) {
+  const std::vector<uint32_t> a{0x01, 0x81, 0, 0, 0x01}, b{0x78, 0x78, 0, 0, 0x14};  // 2^6 - 2^6 + 2^-19
+  const DotOperand of_a{format_named("e4m3").format, a.data()}, of_b{format_named("e5m2").format, b.data()};
+  Accumulator model = accumulator("sm90.mma_sync_fp8.f32");
+  EXPECT_EQ(dot_product(model, of_a, of_b, 5, 0), 0x3600'0000u);
+  model.operands = SumInputs::as_they_are;
+  EXPECT_EQ(dot_product(model, of_a, of_b, 5, 0), 0u);
+}
+
 struct ScaledProbe {
   Format scale_format;
   std::vector<uint32_t> a, b, sa, sb;
