@@ -9,7 +9,7 @@
 
 #include "cuda/arch/capability.h"
 #include "cuda/arch/joined_name.cuh"
-#include "emulation/matmul/dot_product.h"
+#include "cuda/arch/model.cuh"
 #include "formats/catalog.h"
 
 namespace halfulp::arch {
@@ -161,7 +161,7 @@ static __device__ __noinline__ void mma_by_model(const MmaModel* is, ScaleSelect
     const MmaRow b_row = gather_row(x.b[0], x.b[1], x.b_scales, lane % 4 * 2 + i % 2, at.b_lane);
     a_codes.take(a_row, is->a, is->k, is->row_scales, at.a_byte);
     b_codes.take(b_row, is->b, is->k, is->row_scales, at.b_byte);
-    d[i] = dot_product(is->sum, a, b, is->k, d[i]);
+    d[i] = modelled_sum(&is->sum, &a, &b, is->k, d[i]);
   }
 }
 

@@ -8,8 +8,8 @@
 
 #include "cuda/arch/capability.h"
 #include "cuda/arch/joined_name.cuh"
+#include "cuda/arch/model.cuh"
 #include "cuda/arch/tcgen05_descriptors.h"
-#include "emulation/matmul/dot_product.h"
 
 namespace halfulp::arch {
 
@@ -207,7 +207,7 @@ static __device__ __noinline__ void multiply_by_model(const Tcgen05Model* model,
     b_row.take_codes(*model, b_matrix, n, b_format);
     b_row.take_scales(*model, memory, x.b_scales, n, is.b_scale_byte);
     uint32_t& d = memory.word(x.d + n, threadIdx.x);
-    d = dot_product(model->sum, a, b, model->k, input == InputD::d ? d : 0);
+    d = modelled_sum(&model->sum, &a, &b, model->k, input == InputD::d ? d : 0);
   }
 }
 
