@@ -9,11 +9,14 @@
 #include "cuda/check.h"
 #include "cuda/cvt_check.h"
 #include "cuda/error_sums.h"
+#include "cuda/gemm.h"
 #include "cuda/host_arrays.h"
 #include "cuda/kernel_recipes.h"
+#include "cuda/matrix_check.h"
 #include "cuda/memory.h"
 #include "cuda/messages.h"
 #include "cuda/targets.h"
+#include "emulation/matmul/instruction.h"
 
 namespace halfulp {
 namespace {
@@ -65,12 +68,16 @@ DeviceInfo open_gpu(int index) {
   arch::LoadedForms loaded = arch::loaded_forms();
   std::vector<bool> native;
   for (const arch::Form form : loaded.forms) native.push_back(form == arch::Form::native);
+  std::vector<bool> native_matrices;
+  for (std::size_t id = 0; id < kMatrixInstructions.size(); ++id)
+    native_matrices.push_back(has_matrix_instruction(int(id)));
   return {.name = properties.name,
           .compute = compute,
           .target = std::move(loaded.target),
           .driver = driver_version(),
           .cuda = compiler_version(),
-          .native = std::move(native)};
+          .native = std::move(native),
+          .native_matrices = std::move(native_matrices)};
 }
 
 }  // namespace
@@ -89,6 +96,10 @@ const Backend kCudaBackend{
     .kernels = kKernelRecipes,
     .kernel_forms = kernel_forms_on_gpu,
     .run_kernel = run_kernel_on_gpu,
+    .multiply_tiles = multiply_tiles,
+    .multiply_operands = multiply_tiles,
+    .compare_tiles = compare_tiles,
+    .multiply = gemm_by_gpu,
 };
 
 }  // namespace halfulp

@@ -5,37 +5,17 @@
 #include <vector>
 
 #include "emulation/matmul/accumulator.h"
-#include "emulation/matmul/matrix_inputs.h"
+#include "emulation/matmul/matrix_tiles.h"
 
 namespace halfulp {
 
 // Whether the code that runs on the present GPU has an instruction, by position in kMatrixInstructions.
 bool has_matrix_instruction(int id);
 
-struct MatrixTiles {
-  MatrixMode mode;
-  uint64_t first, count;
-};
-
-// Codes, one to an element: [tiles, m, k], [tiles, n, k], and [tiles, m, n] of c and d.
-struct MatrixAnswers {
-  std::vector<uint32_t> a, b, c, d;
-};
-
 // What the instruction, or its model where the code has none, makes of tiles.
 MatrixAnswers multiply_tiles(int id, const MatrixTiles& tiles);
 // And of other operands, without d: their d.
 std::vector<uint32_t> multiply_tiles(int id, const MatrixAnswers& operands);
-
-struct MatrixMismatch {
-  uint64_t tile;
-  int row, col;
-  uint32_t got, model;
-};
-struct MatrixComparison {
-  uint64_t outputs = 0, mismatches = 0;
-  std::vector<MatrixMismatch> shown;  // some of them
-};
 
 // The instruction against `model`, which need not be its own.
 MatrixComparison compare_tiles(int id, const MatrixTiles& tiles, const Accumulator& model);

@@ -12,18 +12,21 @@
 
 #include "emulation/analysis/error_tally.h"
 #include "emulation/blocks/quantize.h"
+#include "emulation/matmul/gemm.h"
+#include "emulation/matmul/matrix_tiles.h"
 #include "formats/cvt_inputs.h"
 
 namespace halfulp {
 
 // A device as it is recorded. Empty where it cannot be asked.
 struct DeviceInfo {
-  std::string name;          // "NVIDIA H200"
-  std::string compute;       // its compute capability, "9.0"
-  std::string target;        // of the code that it runs, "sm_90a"
-  std::string driver;        // "580.159.04"
-  std::string cuda;          // that the code was compiled with, "13.0.88"
-  std::vector<bool> native;  // by position in kPtxCvts: whether that code has the instruction
+  std::string name;                        // "NVIDIA H200"
+  std::string compute;                     // its compute capability, "9.0"
+  std::string target;                      // of the code that it runs, "sm_90a"
+  std::string driver;                      // "580.159.04"
+  std::string cuda;                        // that the code was compiled with, "13.0.88"
+  std::vector<bool> native;                // by position in kPtxCvts: whether that code has the instruction
+  std::vector<bool> native_matrices = {};  // likewise in kMatrixInstructions
 };
 
 // What an instruction answers in a chunk of inputs.
@@ -107,6 +110,15 @@ struct Backend {
   KernelForms (*kernel_forms)(const Recipe& recipe) = nullptr;
   void (*run_kernel)(const Recipe& recipe, const KernelMatrix& x, std::span<std::byte> codes,
                      std::span<std::byte> scales) = nullptr;
+
+  // What a matrix instruction that the device has makes of tiles; of other operands, without d, its d; and how often it
+  // differs from a model.
+  MatrixAnswers (*multiply_tiles)(int matrix_instruction_id, const MatrixTiles& tiles) = nullptr;
+  std::vector<uint32_t> (*multiply_operands)(int matrix_instruction_id, const MatrixAnswers& operands) = nullptr;
+  MatrixComparison (*compare_tiles)(int matrix_instruction_id, const MatrixTiles& tiles,
+                                    const Accumulator& model) = nullptr;
+  // gemm(), of arrays of the host.
+  void (*multiply)(const GemmJob& job, std::span<uint32_t> d) = nullptr;
 };
 
 }  // namespace halfulp
