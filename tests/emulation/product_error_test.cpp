@@ -44,12 +44,34 @@ TEST_P(ExactProducts, AreSumsOfIntegers) {
       __int128 sum = 0;
       for (std::size_t at = 0; at < k; ++at) sum += static_cast<__int128>(of_a[i * k + at]) * of_b[j * k + at];
       for (const double part : product.element(i, j)) sum -= static_cast<__int128>(std::ldexp(part, 2 * shift));
-      EXPECT_EQ(int64_t(sum), 0);
+      EXPECT_TRUE(sum == 0);
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ExactProducts, testing::Values(Size{12, 3}, Size{40, 9}, Size{53, 20}),
                          [](const auto& instance) { return "Bits" + std::to_string(instance.param.bits); });
+
+// Sums as large as their ranges of bits allow: 1 is the lowest bit of both, and multiplied by 0.
+class LargestSums : public testing::TestWithParam<Size> {};
+
+TEST_P(LargestSums, DoNotOverflow) {
+  const auto [bits, zeros] = GetParam();
+  const int64_t largest = int64_t(low_mask(bits));
+  std::vector<double> a(1024, std::ldexp(double(largest), zeros)), b = a;
+  a[0] = b[1] = 1, a[1] = b[0] = 0;
+  __int128 sum = static_cast<__int128>(largest) * largest * 1022;
+  for (const double part : ExactProduct({a, 1, 1024}, {b, 1, 1024}).element(0, 0))
+    sum -= static_cast<__int128>(std::ldexp(part, -2 * zeros));
+  EXPECT_TRUE(sum == 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, LargestSums,
+                         testing::Values(Size{26, 0}, Size{27, 0}, Size{30, 0}, Size{53, 0}, Size{53, 4}, Size{53, 5},
+                                         Size{53, 9}, Size{53, 30}),
+                         [](const auto& instance) {
+                           return "Bits" + std::to_string(instance.param.bits) + "Zeros" +
+                                  std::to_string(instance.param.shift);
+                         });
 
 TEST(ExactProduct, KeepsWhatCancellationLeavesOfAnyRange) {
   const std::vector<double> a{0x1p200, 1, -0x1p200, 0x1p-300}, b{0x1p200, 0x1p-150, 0x1p200, 0x1p-300};
