@@ -231,7 +231,9 @@ using CommitBarrier = uint64_t;
 __device__ __forceinline__ void initialize(CommitBarrier& barrier) {
   if constexpr (has_tcgen05()) {
     if (threadIdx.x == 0)
-      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
+      asm volatile(
+          "mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" ::"r"(shared_address(&barrier))
+          : "memory");
   }
 }
 

@@ -6,85 +6,27 @@
 
 #include <algorithm>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "cuda/cvt_check.h"
-#include "emulation/matmul/dot_product.h"
-#include "formats/catalog.h"
 
 namespace halfulp {
 namespace {
 
-const FormatEntry& entry(std::string_view name) { return kFormats[std::size_t(find_format(name))]; }
 const Accumulator& accumulator(const ScaledInstruction& is) {
   return kAccumulators[std::size_t(find_accumulator(is.accumulator))];
-}
-
-// What codes and scales are drawn from.
-enum class Draw { any, numbers, near_one, scattered };
-
-class RandomTiles {
- public:
-  RandomTiles(const ScaledInstruction& is, std::size_t count, Draw draw, unsigned seed) : random_(seed), draw_(draw) {
-    const std::size_t m = count * std::size_t(is.m), n = count * std::size_t(is.n), k = std::size_t(is.k);
-    tiles.a = codes(entry(is.a).format, m * k);
-    tiles.b = codes(entry(is.b).format, n * k);
-    tiles.a_scales = scales(is, m);
-    tiles.b_scales = scales(is, n);
-    for (std::size_t i = 0; i < m * std::size_t(is.n); ++i)
-      tiles.c.push_back(uint32_t(random_()) & (draw == Draw::any ? ~0u : 0xc1ff'ffffu));
-  }
-  ScaledTiles tiles;
-
- private:
-  std::vector<uint32_t> codes(const Format& f, std::size_t count) {
-    std::vector<uint32_t> codes;
-    for (std::size_t i = 0; i < count; ++i) {
-      const uint32_t any = uint32_t(random_()) & f.code_mask(), one = uint32_t(f.bias) << f.mantissa_bits;
-      const uint32_t near = (any & f.sign_mask()) | (one + uint32_t(random_()) % (2 * f.hidden()));
-      const uint32_t number = (any & f.magnitude_mask()) > f.max_code() ? 0 : any;
-      codes.push_back(draw_ == Draw::any ? any : draw_ == Draw::near_one ? near : number);
-    }
-    return codes;
-  }
-  std::vector<uint32_t> scales(const ScaledInstruction& is, std::size_t rows) {
-    std::vector<uint32_t> scales;
-    for (std::size_t i = 0; i < rows * std::size_t(is.row_scales); ++i) {
-      const uint32_t any = uint32_t(random_()) & 0xff, one = is.scale == "e8m0" ? 127 : 0x38;
-      scales.push_back(draw_ == Draw::any         ? any
-                       : draw_ == Draw::scattered ? std::min(any, entry(is.scale).format.max_code())
-                                                  : one - 4 + any % 8);
-    }
-    return scales;
-  }
-  std::mt19937 random_;
-  Draw draw_;
-};
-
-DotOperand operand(const ScaledInstruction& is, std::string_view name, const std::vector<uint32_t>& codes,
-                   const std::vector<uint32_t>& scales, std::size_t row) {
-  DotOperand x{entry(name).format, &codes[row * std::size_t(is.k)]};
-  if (is.row_scales == 0) return x;
-  x.scale_format = entry(is.scale).format;
-  x.scales = &scales[row * std::size_t(is.row_scales)];
-  x.scaled = is.k / is.row_scales;
-  return x;
 }
 
 std::string difference(int id, const ScaledTiles& tiles) {
   const ScaledInstruction& is = kScaledInstructions[std::size_t(id)];
   const auto m = std::size_t(is.m), n = std::size_t(is.n);
   for (std::size_t i = 0; i < tiles.d.size(); ++i) {
-    const std::size_t row = i / n, tile = row / m;
-    const uint32_t expected =
-        dot_product(accumulator(is), operand(is, is.a, tiles.a, tiles.a_scales, row),
-                    operand(is, is.b, tiles.b, tiles.b_scales, tile * n + i % n), is.k, tiles.c[i]);
+    const uint32_t expected = scaled_output(is, accumulator(is), tiles, i);
     if (tiles.d[i] != expected)
-      return "tile " + std::to_string(tile) + ", row " + std::to_string(row % m) + ", column " + std::to_string(i % n) +
-             " is " + std::to_string(tiles.d[i]) + ", not " + std::to_string(expected);
+      return "tile " + std::to_string(i / (m * n)) + ", row " + std::to_string(i / n % m) + ", column " +
+             std::to_string(i % n) + " is " + std::to_string(tiles.d[i]) + ", not " + std::to_string(expected);
   }
   return "";
 }
@@ -98,18 +40,17 @@ class ScaledInstructions : public testing::TestWithParam<int> {
 };
 
 TEST_P(ScaledInstructions, AnswerAsTheirAccumulators) {
-  const std::size_t count = is_.unit == ScaledUnit::mma_sync ? 10 : 2;
-  for (const Draw draw : {Draw::any, Draw::numbers, Draw::near_one, Draw::scattered}) {
-    RandomTiles random(is_, count, draw, unsigned(GetParam()) * 4 + unsigned(draw));
-    multiply_scaled_tiles(GetParam(), random.tiles);
-    ASSERT_EQ(difference(GetParam(), random.tiles), "") << is_.kind << " drawn " << int(draw);
+  const uint64_t count = is_.unit == ScaledUnit::mma_sync ? 8 : 1;
+  for (std::size_t mode = 0; mode < kMatrixModeNames.size(); ++mode) {
+    ScaledTiles tiles = scaled_inputs(is_, MatrixMode(mode), 0, count);
+    multiply_scaled_tiles(GetParam(), tiles);
+    ASSERT_EQ(difference(GetParam(), tiles), "") << ptx_of(is_) << ", mode " << kMatrixModeNames[mode];
   }
 }
 
-// A bit of each operand's and scale's position: every element of K, alone, in a row and a column of its own.
+// A tile for each element of K, which is alone in its row.
 TEST_P(ScaledInstructions, MultiplyEachElementOfKByItsOwnScale) {
-  RandomTiles random(is_, std::size_t(is_.k), Draw::numbers, 1);
-  ScaledTiles& tiles = random.tiles;
+  ScaledTiles tiles = scaled_inputs(is_, MatrixMode::narrow, 0, uint64_t(is_.k));
   for (std::size_t i = 0; i < tiles.a.size(); ++i)
     if (int(i) % is_.k != int(i) / is_.k / is_.m) tiles.a[i] = 0;
   std::ranges::fill(tiles.c, 0u);
