@@ -15,6 +15,7 @@
 #include "cuda/matrix_check.h"
 #include "cuda/memory.h"
 #include "cuda/messages.h"
+#include "cuda/scaled_matrix.h"
 #include "cuda/targets.h"
 #include "emulation/matmul/instruction.h"
 
@@ -50,6 +51,13 @@ std::string compiler_version() {
          std::to_string(__CUDACC_VER_BUILD__);
 }
 
+std::vector<bool> native_scaled() {
+  std::vector<bool> native;
+  for (std::size_t id = 0; id < kScaledInstructions.size(); ++id)
+    native.push_back(scaled_instruction_form(int(id)) == arch::Form::native);
+  return native;
+}
+
 DeviceInfo open_gpu(int index) {
   const int count = count_gpus();
   if (index >= count) {
@@ -77,7 +85,8 @@ DeviceInfo open_gpu(int index) {
           .driver = driver_version(),
           .cuda = compiler_version(),
           .native = std::move(native),
-          .native_matrices = std::move(native_matrices)};
+          .native_matrices = std::move(native_matrices),
+          .native_scaled = native_scaled()};
 }
 
 }  // namespace
@@ -99,6 +108,7 @@ const Backend kCudaBackend{
     .multiply_tiles = multiply_tiles,
     .multiply_operands = multiply_tiles,
     .compare_tiles = compare_tiles,
+    .multiply_scaled_tiles = multiply_scaled_tiles,
     .multiply = gemm_by_gpu,
 };
 

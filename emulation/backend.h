@@ -14,6 +14,7 @@
 #include "emulation/blocks/quantize.h"
 #include "emulation/matmul/gemm.h"
 #include "emulation/matmul/matrix_tiles.h"
+#include "emulation/matmul/scaled_tiles.h"
 #include "formats/cvt_inputs.h"
 
 namespace halfulp {
@@ -27,6 +28,7 @@ struct DeviceInfo {
   std::string cuda;                        // that the code was compiled with, "13.0.88"
   std::vector<bool> native;                // by position in kPtxCvts: whether that code has the instruction
   std::vector<bool> native_matrices = {};  // likewise in kMatrixInstructions
+  std::vector<bool> native_scaled = {};    // and in kScaledInstructions
 };
 
 // What an instruction answers in a chunk of inputs.
@@ -117,6 +119,8 @@ struct Backend {
   std::vector<uint32_t> (*multiply_operands)(int matrix_instruction_id, const MatrixAnswers& operands) = nullptr;
   MatrixComparison (*compare_tiles)(int matrix_instruction_id, const MatrixTiles& tiles,
                                     const Accumulator& model) = nullptr;
+  // What an instruction of kScaledInstructions, or its model where the device has none, makes of tiles: their d.
+  void (*multiply_scaled_tiles)(int scaled_instruction_id, ScaledTiles& tiles) = nullptr;
   // gemm(), of arrays of the host.
   void (*multiply)(const GemmJob& job, std::span<uint32_t> d) = nullptr;
 };
