@@ -90,12 +90,13 @@ ExitCode check_thresholds(const Arguments& arguments, const MmaReport& report) {
 }
 
 ExitCode multiply(const Arguments& arguments, const MmaProduct& product) {
+  const Backend* const device = multiplying_device(arguments, product.row);
   const int threads = threads_of(arguments);
   const std::optional<MmaSources> sources = sources_of(arguments, product);
   const std::size_t step = step_of(arguments, product);
   const uint64_t compared = step == 0 ? 0 : product.products() / step;
   Progress progress("mma", product.products() + compared, ProgressUnit::elements, progress_of(arguments));
-  const std::vector<uint32_t> d = compute(product, threads, progress);
+  const std::vector<uint32_t> d = compute(product, device, threads, progress);
   const MmaReport report =
       compare(product, d, sources, step, threads, [&](uint64_t outputs) { progress.advance(outputs * product.k); });
   if (arguments.has("--output")) write_d(arguments.string("--output"), product, d);
@@ -104,6 +105,7 @@ ExitCode multiply(const Arguments& arguments, const MmaProduct& product) {
 }
 
 ExitCode explain(const Arguments& arguments, const MmaProduct& product) {
+  check_device(arguments);
   for (const char* option : {"--output", "--source-a", "--source-b", "--compare", "--fail-on"})
     if (arguments.has(option))
       throw UsageError(fmt::format("--explain walks through one output; {} is of all", option));
@@ -114,7 +116,6 @@ ExitCode explain(const Arguments& arguments, const MmaProduct& product) {
 }
 
 ExitCode run(const Arguments& arguments) {
-  check_device(arguments);
   check_options(arguments);
   const MmaProduct product = read_product(arguments, accumulator_of(arguments));
   return arguments.has("--explain") ? explain(arguments, product) : multiply(arguments, product);

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "lib/error.h"
+#include "lib/notice.h"
 #include "lib/utf8.h"
+#include "tools/backends.h"
 #include "tools/inputs.h"
 
 namespace halfulp {
@@ -174,12 +176,30 @@ MmaProduct read_product(const Arguments& arguments, const Accumulator& row) {
   return product;
 }
 
-std::vector<uint32_t> compute(const MmaProduct& product, int threads, Progress& progress) {
+const Backend* multiplying_device(const Arguments& arguments, const Accumulator& row) {
+  const ChosenDevice device = chosen_device(arguments, "cpu");
+  if (device.backend == nullptr) return nullptr;
+  if (keeps_all_bits(row)) throw UsageError(fmt::format("--device: {} is added up by the CPU alone", row.name));
+  const DeviceInfo info = device.backend->open(device.index);
+  if (device.backend->multiply == nullptr)
+    throw EnvironmentError(
+        fmt::format("--device {}: {} multiplies no matrices", arguments.string("--device"), info.name));
+  notice(fmt::format("{}:{} ({}, {}): {} by its model", device.backend->name, device.index, info.name, info.target,
+                     row.name));
+  return device.backend;
+}
+
+std::vector<uint32_t> compute(const MmaProduct& product, const Backend* device, int threads, Progress& progress) {
   const std::size_t size = product.m * product.n;
   std::vector<uint32_t> d(product.tiles * size);
   for (std::size_t tile = 0; tile < product.tiles; ++tile) {
     const std::span<uint32_t> out = std::span(d).subspan(tile * size, size);
-    gemm(product.job(tile), threads, out, [&](uint64_t count) { progress.advance(count); });
+    if (device == nullptr) {
+      gemm(product.job(tile), threads, out, [&](uint64_t count) { progress.advance(count); });
+    } else {
+      device->multiply(product.job(tile), out);
+      progress.advance(uint64_t(size) * product.k);
+    }
     const Epilogue epilogue = product.epilogue(tile);
     if (epilogue.is_nothing()) continue;
     for (std::size_t at = 0; at < size; ++at)

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulation/backend.h"
 #include "emulation/matmul/epilogue.h"
 #include "emulation/matmul/gemm.h"
 #include "lib/cli.h"
@@ -42,7 +43,10 @@ MmaProduct read_operands(const Arguments& arguments, const std::string& a, const
 // The arguments A and B, and --c, for a row that adds them up: throws where it cannot.
 MmaProduct read_product(const Arguments& arguments, const Accumulator& row);
 
-// D, [tiles, m, n], as codes of row.sum.format.
-std::vector<uint32_t> compute(const MmaProduct& product, int threads, Progress& progress);
+// The device of --device that multiplies under a row, opened; null: the CPU. Says so on stderr. Throws where it cannot.
+const Backend* multiplying_device(const Arguments& arguments, const Accumulator& row);
+
+// D, [tiles, m, n], as codes of row.sum.format, by a device or the CPU's threads.
+std::vector<uint32_t> compute(const MmaProduct& product, const Backend* device, int threads, Progress& progress);
 
 }  // namespace halfulp

@@ -58,6 +58,26 @@ TEST_F(OnDevice, ErrorAddsUpOnTheDevice) {
   EXPECT_EQ(Json::parse(error(floats_, "mxfp8/te", "cuda:0").out)["results"][0]["clipped"], 1.0);
 }
 
+// The GPU of this program changes the lowest bit of the first output.
+TEST_F(OnDevice, MmaMultipliesOnTheDevice) {
+  const std::string a = folder_ / "a.npy";
+  write_file(a, npy_file("<f4", "(8, 8)", raw_bytes(std::vector<float>(64, 1))));
+  const auto multiply = [&](const std::string& accumulator, const std::string& device) {
+    return run_halfulp({"mma", a, a, "-a", accumulator, "--a-format", "bf16", "--b-format", "bf16", "-o",
+                        folder_ / (device.substr(0, 3) + ".npy"), "--device", device});
+  };
+  ASSERT_EQ(multiply("sm90.hmma.f32", "cpu").exit_code, 0);
+  const ProgramRun gpu = multiply("sm90.hmma.f32", "cuda:0");
+  ASSERT_EQ(gpu.exit_code, 0) << gpu.err;
+  EXPECT_NE(gpu.err.find("cuda:0 (Fake GPU, sm_100a): sm90.hmma.f32 by its model"), std::string::npos) << gpu.err;
+  const std::string by_cpu = read_file(folder_ / "cpu.npy"), by_gpu = read_file(folder_ / "cud.npy");
+  ASSERT_EQ(by_cpu.size(), by_gpu.size());
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < by_cpu.size(); ++i) different += by_cpu[i] != by_gpu[i];
+  EXPECT_EQ(different, 1u);
+  EXPECT_EQ(multiply("ref.fp64", "cuda:0").exit_code, 2);
+}
+
 TEST_F(OnDevice, SaysWhichDeviceAndHow) {
   EXPECT_NE(error(floats_, "mxfp8/te", "cuda:0").err.find("cuda:0 (Fake GPU, sm_100a): mxfp8/te by the test"),
             std::string::npos);

@@ -1,8 +1,8 @@
 // The backends of a program for tests: a GPU that has the conversions with few inputs, and answers as the models do. It
 // computes recipes as the CPU does, but for the lowest bit of each array's first code, and that it tallies errors with
-// every element clipped, so that a test sees who did it; its kernels as the CPU does, but for the recipe that
-// HALFULP_WRONG_KERNEL in the environment names. Where that has HALFULP_GPU_LACKS=driver the driver is too old, where
-// it has =memory there is too little of it.
+// every element clipped, so that a test sees who did it, and multiplies with the first output's lowest bit changed; its
+// kernels as the CPU does, but for the recipe that HALFULP_WRONG_KERNEL in the environment names. Where that has
+// HALFULP_GPU_LACKS=driver the driver is too old, where it has =memory there is too little of it.
 
 #include <cstdlib>
 #include <string_view>
@@ -45,6 +45,11 @@ void tally_visibly(const ErrorPart& part, std::span<const float> x, const Random
   tally.clipped = tally.elements;
 }
 
+void multiply_visibly(const GemmJob& job, std::span<uint32_t> d) {
+  gemm(job, 1, d);
+  if (!d.empty()) d[0] ^= 1;
+}
+
 std::string form(const Recipe&) { return "by the test"; }
 
 // Element 3 of row 2: the mistake of a kernel that takes its lanes in another order.
@@ -67,6 +72,7 @@ std::span<const Backend* const> backends() {
     backend.recipes.quantize = quantize_visibly;
     backend.recipes.tally_errors = tally_visibly;
     backend.recipe_form = form;
+    backend.multiply = multiply_visibly;
     return backend;
   }();
   static const Backend* const kBackends[] = {&kNarrow};
