@@ -69,7 +69,7 @@ ExactProduct::Fixed ExactProduct::fixed(const ExactOperand& x) {
   BitRange all;
   for (std::size_t i = 0; i < x.rows; ++i) {
     const BitRange row = range_of(x.values.subspan(i * x.k, x.k));
-    fixed.fits.push_back(row.finite);
+    fixed.fits.push_back(row.finite ? 1 : 0);
     if (row.finite) all.merge(row);
   }
   if (all.low > all.high) all = {.low = 0, .high = 0};  // nothing but zeros

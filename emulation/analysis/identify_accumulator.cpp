@@ -107,7 +107,8 @@ std::size_t unit_of(const Observation& observation, const Accumulator& row) {
   return unit;
 }
 
-std::vector<SumCandidate> with_orders(std::span<const Observation> observations, std::vector<SumCandidate> candidates) {
+std::vector<SumCandidate> with_orders(std::span<const Observation> observations,
+                                      const std::vector<SumCandidate>& candidates) {
   std::vector<SumCandidate> all = candidates;
   for (const SumCandidate& candidate : candidates) {
     const Observation& observation = observations[candidate.observation];
@@ -126,7 +127,8 @@ std::vector<SumCandidate> with_orders(std::span<const Observation> observations,
   return all;
 }
 
-std::vector<SumCandidate> with_starts(std::span<const Observation> observations, std::vector<SumCandidate> candidates) {
+std::vector<SumCandidate> with_starts(std::span<const Observation> observations,
+                                      const std::vector<SumCandidate>& candidates) {
   std::vector<SumCandidate> all = candidates;
   for (const SumCandidate& candidate : candidates) {
     const ObservedTile& tile = observations[candidate.observation].tiles.front();
@@ -338,6 +340,41 @@ std::vector<Scored> best_of_rows(std::vector<Scored> all) {
   return best;
 }
 
+uint64_t outputs_of(std::span<const Observation> observations) {
+  uint64_t outputs = 0;
+  for (const Observation& observation : observations)
+    if (outputs == 0)
+      for (const ObservedTile& tile : observation.tiles) outputs += tile.d.size();
+  return outputs;
+}
+
+Score score_of_all(const SumCandidate& candidate, const Observation& observation, const Format& d_format, int threads) {
+  return score_of(candidate, observation, observation.tiles.size(), all_outputs, d_format, threads);
+}
+
+// The rows that have no fit, each by its nearest variant: on some outputs, or on all where those refute nothing.
+std::vector<RefutedCandidate> refuted_rows(std::span<const Observation> observations,
+                                           const std::vector<Scored>& nearest, const std::vector<SumCandidate>& fitting,
+                                           const Format& d_format, int threads) {
+  constexpr std::size_t kMostTiles = 32;
+  std::vector<SumCandidate> candidates;
+  for (const Scored& s : nearest) {
+    const auto fits = [&](const SumCandidate& fit) { return fit.row.name == s.candidate.row.name; };
+    if (std::ranges::none_of(fitting, fits)) candidates.push_back(s.candidate);
+  }
+  std::vector<RefutedCandidate> refuted;
+  for (const Scored& s : best_of_rows(scored(observations, candidates, kMostTiles, more_outputs, d_format, threads))) {
+    const Score score = s.score.mismatches != 0
+                            ? s.score
+                            : score_of_all(s.candidate, observations[s.candidate.observation], d_format, threads);
+    refuted.push_back({s.candidate, score.outputs, score.mismatches});
+  }
+  std::ranges::stable_sort(refuted, {}, [](const RefutedCandidate& r) {
+    return double(r.mismatches) / double(std::max<uint64_t>(r.outputs, 1));
+  });
+  return refuted;
+}
+
 }  // namespace
 
 int additions_to(const SumCandidate& candidate) {
@@ -347,39 +384,19 @@ int additions_to(const SumCandidate& candidate) {
 }
 
 Identification identify_accumulator(std::span<const Observation> observations, const Format& d_format, int threads) {
-  constexpr std::size_t kTilesAtFirst = 4, kTilesThen = 32;
-  Identification result;
-  for (const Observation& observation : observations)
-    if (result.outputs == 0)
-      for (const ObservedTile& tile : observation.tiles) result.outputs += tile.d.size();
+  constexpr std::size_t kTilesAtFirst = 4;
   const std::vector<SumCandidate> candidates =
       with_starts(observations, with_orders(observations, Variants(observations, d_format).all));
+  Identification result;
   result.tried = candidates.size();
-
-  std::vector<SumCandidate> left, refuted;
+  result.outputs = outputs_of(observations);
   const std::vector<Scored> first = scored(observations, candidates, kTilesAtFirst, few_outputs, d_format, threads);
   for (const Scored& s : first)
-    if (s.score.mismatches == 0) left.push_back(s.candidate);
-  for (const Scored& s : best_of_rows(first)) refuted.push_back(s.candidate);
-
-  for (const SumCandidate& candidate : left) {
-    const Observation& observation = observations[candidate.observation];
-    const Score score = score_of(candidate, observation, observation.tiles.size(), all_outputs, d_format, threads);
-    if (score.mismatches == 0) result.fitting.push_back(candidate);
-  }
+    if (s.score.mismatches == 0 &&
+        score_of_all(s.candidate, observations[s.candidate.observation], d_format, threads).mismatches == 0)
+      result.fitting.push_back(s.candidate);
   std::ranges::stable_sort(result.fitting, {}, additions_to);
-  for (const Scored& s : best_of_rows(scored(observations, refuted, kTilesThen, more_outputs, d_format, threads))) {
-    const auto fits = [&](const SumCandidate& fit) { return fit.row.name == s.candidate.row.name; };
-    if (std::ranges::any_of(result.fitting, fits)) continue;
-    const Observation& observation = observations[s.candidate.observation];
-    const Score score = s.score.mismatches != 0 ? s.score
-                                                : score_of(s.candidate, observation, observation.tiles.size(),
-                                                           all_outputs, d_format, threads);
-    result.refuted.push_back({s.candidate, score.outputs, score.mismatches});
-  }
-  std::ranges::stable_sort(result.refuted, {}, [](const RefutedCandidate& r) {
-    return double(r.mismatches) / double(std::max<uint64_t>(r.outputs, 1));
-  });
+  result.refuted = refuted_rows(observations, best_of_rows(first), result.fitting, d_format, threads);
   if (result.fitting.empty() && !result.refuted.empty()) {
     const SumCandidate& nearest = result.refuted.front().candidate;
     result.refutation = refute(nearest, observations[nearest.observation], d_format, threads);

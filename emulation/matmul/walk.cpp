@@ -78,7 +78,7 @@ class Walk {
       const detail::GroupTerm term =
           groups ? detail::group_term(a_, b_, k) : detail::GroupTerm{detail::product_term(job_.row, a_, b_, k), false};
       terms.push_back({.first = k, .count = groups ? kSumGroup : 1, .term = term.term});
-      counts.push_back(term.counts);
+      counts.push_back(term.counts ? 1 : 0);
     }
     return keep(add_terms(job_.row, std::move(terms), counts), first, count);
   }

@@ -28,7 +28,7 @@ struct WalkedBlock {
   uint32_t result;
 };
 
-// An addition in FP32, rounded to nearest even: of a promotion, a slice, or c.
+// An addition of its own, in FP32 or, of FP16 sums, in FP16, rounded to nearest even: of a promotion, a slice, or c.
 struct WalkedAddition {
   float total, addend;
   float factor;  // of the addend, in one rounding with the addition
