@@ -95,7 +95,8 @@ class Walk {
     }
     const Format& format = job_.row.sum.format;
     const uint32_t result = detail::add_sums(job_.row.sum, sum, c);
-    add(WalkedStep::Kind::start, decode(format, c), decode(format, sum), decode(format, result));
+    const WalkedAddition addition{decode(format, c), decode(format, sum), 1, result};
+    steps.push_back({.kind = WalkedStep::Kind::start, .addition = addition});
     return result;
   }
 
