@@ -152,16 +152,19 @@ QuantizedTensor quantized_tensor(const TensorPlace& place) {
                                place.path, tensors[0].name));
 }
 
-// How the codes lie as rows whose elements are along K. A recipe without blocks lies as the tensor does.
-MatrixView view_of(const QuantizedTensor& tensor) {
-  if (has_scale(*tensor.recipe) || tensor.layout.codes.along == 0 ||
-      tensor.layout.codes.along == tensor.shape.at(tensor.shape.size() - 1))
-    return tensor.layout.codes;
-  if (tensor.layout.codes.outer > 1 || tensor.layout.codes.inner > 1) return tensor.layout.codes;
-  MatrixView view = tensor.layout.codes;
-  view.along = tensor.shape.back();
-  view.outer = tensor.layout.codes.along / view.along;
-  return view;
+// How codes, and the tensor that they came from, lie as rows whose elements are along K.
+struct OperandViews {
+  MatrixView codes, source;
+};
+
+// A recipe that sees a tensor as one row has rows along its last dimension.
+OperandViews views_of(const QuantizedTensor& tensor) {
+  const TensorLayout& layout = tensor.layout;
+  const bool one_row = !has_scale(*tensor.recipe) && layout.codes.outer == 1 && layout.codes.inner == 1;
+  if (!one_row) return {.codes = layout.codes, .source = layout.source};
+  MatrixView rows{.outer = 1, .along = layout.code_shape.back(), .inner = 1};
+  for (std::size_t d = 0; d + 1 < layout.code_shape.size(); ++d) rows.outer *= layout.code_shape[d];
+  return {.codes = rows, .source = layout.code_shape == tensor.shape ? rows : layout.source};
 }
 
 std::vector<uint32_t> gathered_codes(const QuantizedTensor& tensor, const MatrixView& view) {
@@ -297,8 +300,8 @@ MmaOperand operand_of_codes(const Arguments& arguments, const std::string& spec,
   const FormatEntry& format = tensor.recipe->element.entry();
   if (arguments.has(option) && format_of(arguments.string(option)) != find_format(format.name))
     throw UsageError(fmt::format("{}: the codes of {} are {}, by their metadata", option, spec, format.name));
-  const MatrixView view = view_of(tensor);
-  const Matrix shape = view.shape();
+  const OperandViews views = views_of(tensor);
+  const Matrix shape = views.codes.shape();
   if (tensor.shape.size() == 3 && shape.rows % std::max<std::size_t>(is.tiles, 1) != 0)
     throw InputError(place, "its blocks lie along its first dimension, which are the tiles; K is another");
   meaning_of(tensor);  // refuses what is no operand
@@ -309,9 +312,9 @@ MmaOperand operand_of_codes(const Arguments& arguments, const std::string& spec,
                      .tiles = is.tiles,
                      .rows = is.tiles == 0 ? 0 : std::size_t(shape.rows) / is.tiles,
                      .k = std::size_t(shape.cols),
-                     .codes = gathered_codes(tensor, view),
+                     .codes = gathered_codes(tensor, views.codes),
                      .shape = tensor.shape,
-                     .source = has_scale(*tensor.recipe) ? tensor.layout.source : view};
+                     .source = views.source};
   if (has_outer_scale(*tensor.recipe)) operand.factor = tensor.scale.decode;
   if (has_scale(*tensor.recipe)) add_scales(tensor, row, operand);
   operand.rotation = tensor.kept_rotation;

@@ -22,8 +22,8 @@ constexpr std::size_t kTiles[] = {16, 32, 64, 128, 256};
 bool same_sums(const Accumulator& x, const Accumulator& y) {
   return x.block == y.block && x.kept_bits == y.kept_bits && x.sum.format == y.sum.format &&
          x.sum.rounding == y.sum.rounding && x.sum.unused_bits == y.sum.unused_bits &&
-         x.least_exponent == y.least_exponent && x.scales == y.scales && x.order == y.order &&
-         x.promotion.every == y.promotion.every && x.promotion.step == y.promotion.step;
+         x.least_exponent == y.least_exponent && x.scales == y.scales && x.operands == y.operands &&
+         x.order == y.order && x.promotion.every == y.promotion.every && x.promotion.step == y.promotion.step;
 }
 
 // A row with sums in FP16 writes them as they are.

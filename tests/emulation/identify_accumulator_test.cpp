@@ -47,8 +47,8 @@ std::vector<std::string> texts_of(const Identification& found) {
 
 // Whether row y, with a promotion and slices added, can be the arithmetic of row x.
 bool can_be(const Accumulator& x, const Accumulator& y) {
-  return x.block == y.block && x.kept_bits == y.kept_bits && x.order == y.order && x.scales == y.scales &&
-         x.sum.format == y.sum.format && x.sum.unused_bits == y.sum.unused_bits &&
+  return x.block == y.block && x.kept_bits == y.kept_bits && x.order == y.order && x.operands == y.operands &&
+         x.scales == y.scales && x.sum.format == y.sum.format && x.sum.unused_bits == y.sum.unused_bits &&
          x.least_exponent == y.least_exponent && (y.promotion.every == x.promotion.every || y.promotion.every == 0) &&
          (y.slices == x.slices || y.slices == 1);
 }

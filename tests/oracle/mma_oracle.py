@@ -131,6 +131,18 @@ def add_f32(x, y):
     return rounded(total, low, 8, 23, nearest=True)
 
 
+def add_f16(x, y):
+    terms = [term_of("f16", x), term_of("f16", y)]
+    infinities = {term.negative for term in terms if term.kind == INF}
+    if any(term.kind == NAN for term in terms) or len(infinities) == 2:
+        return 0x7FFF
+    if infinities:
+        return 0x7C00 | infinities.pop() << 15
+    low = min(term.lowest for term in terms)
+    total = sum((-1 if term.negative else 1) * (term.integer << (term.lowest - low)) for term in terms)
+    return nearest_f16(total, low) if total else (0x8000 if x == y == 0x8000 else 0)
+
+
 def multiply_f32(x, y):
     if not (is_finite(x) and is_finite(y)):
         product = as_float(x) * as_float(y)
@@ -175,7 +187,7 @@ class Row:
                 for pair in (0, 1):
                     part = [p for k, p in enumerate(block) if k % 4 // 2 == pair]
                     total = add_cut([term_of(form, total), *part], self.kept_bits, self.floor, self.convert)
-                c = add_f32(total, c)
+                c = add_f16(total, c) if form == "f16" else add_f32(total, c)
             else:
                 c = add_cut([term_of(form, c), *block], self.kept_bits, self.floor, self.convert)
         return c
@@ -197,6 +209,7 @@ ROWS = {
     "sm90.qgmma.f32": Row(32, 13, -133, toward_zero_e8m13),
     "sm90.qgmma.f16": Row(32, 13, -133, nearest_f16),
     "sm90.mma_sync_fp8.f32": Row(32, 25, -133, fp8_as_f16=True),
+    "sm90.mma_sync_fp8.f16": Row(32, 25, -21, nearest_f16, fp8_as_f16=True),
     "cutlass.sm90.fp8": Row(32, 13, -133, toward_zero_e8m13, promote=128),
     "sm100.utcqmma.f32": Row(32, 25, -133),
 }
@@ -467,6 +480,7 @@ PLAIN = [("sm80.hmma.f32", ("f16", "f16")), ("sm90.hmma.f32", ("bf16", "bf16")),
          ("sm90.hmma.f16", ("f16", "f16")), ("sm90.hmma_tf32.f32", ("tf32", "tf32")), ("sm90.qgmma.f32", ("e4m3", "e4m3")),
          ("sm90.qgmma.f32", ("e5m2", "e4m3")), ("sm90.qgmma.f16", ("e4m3", "e5m2")),
          ("sm90.mma_sync_fp8.f32", ("e4m3", "e4m3")), ("sm90.mma_sync_fp8.f32", ("e5m2", "e5m2")),
+         ("sm90.mma_sync_fp8.f16", ("e4m3", "e5m2")),
          ("cutlass.sm90.fp8", ("e4m3", "e4m3")), ("sm100.utcqmma.f32", ("e3m2", "e2m1"))]
 
 

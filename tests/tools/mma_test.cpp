@@ -256,6 +256,38 @@ TEST_F(Mma, FindsTheSourcesOfOperandsAlongAnotherAxis) {
           3, {"tensor 'b': has shape (6, 64)", "(64, 8)"});
 }
 
+// Without blocks rows are along the last dimension, unless a transposed copy says otherwise.
+TEST_F(Mma, FindsTheRowsOfOperandsWithoutBlocks) {
+  write("a", normals({64, 8}, 1)), write("b", normals({6, 64}, 2)), write("one", normals({64, 1}, 3));
+  const auto error = [&](const std::string& a) {
+    return json("q" + a, "qb", "sm90.hmma.f32", {"--source-a", folder_ / (a + ".npy"), "--source-b", folder_ / "b.npy"})
+        .at("split")
+        .at("rel_mse")
+        .at("total")
+        .at("value")
+        .get<double>();
+  };
+  quantize("b", "bf16", "qb");
+  quantize("a", "bf16", "qa", {"--axis", "0", "--transpose"}),
+      quantize("one", "bf16", "qone", {"--axis", "0", "--transpose"});
+  EXPECT_LT(error("a"), 1e-4);
+  EXPECT_LT(error("one"), 1e-4);
+  EXPECT_EQ(d("qb", "qb", "sm90.hmma.f32").size(), 36u);
+}
+
+TEST_F(Mma, HasTheFiguresOfItsContractInItsJson) {
+  write("a", integers({4, 32}, 1));
+  const Json result =
+      json("a.npy", "a.npy", "ref.fp64", {"--source-a", folder_ / "a.npy", "--source-b", folder_ / "a.npy"});
+  EXPECT_EQ(result.at("schema"), "halfulp.mma/1");
+  for (const char* key : {"rel_mse", "bias", "bias_ulps", "toward_zero_ulps", "mean_abs_ulps", "shrinkage"})
+    for (const char* part : {"value", "se", "z"}) EXPECT_TRUE(result.at("comparison").at(key).contains(part)) << key;
+  for (const char* key : {"outputs", "correctly_rounded", "not_finite", "overflowed", "largest_error", "largest_ulps"})
+    EXPECT_TRUE(result.at("comparison").contains(key)) << key;
+  for (const char* part : {"total", "operands", "accumulator", "crossed"})
+    EXPECT_EQ(result.at("split").at("rel_mse").at(part).at("value"), 0) << part;
+}
+
 TEST_F(Mma, ComparesAsManyOutputsAsAreAskedFor) {
   write("a", integers({7, 100}, 1)), write("b", integers({5, 100}, 2));
   EXPECT_EQ(json("a.npy", "b.npy", "ref.fp64").at("comparison").at("outputs"), 35);
