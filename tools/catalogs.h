@@ -42,5 +42,6 @@ Catalog scale_layout_catalog();
 Catalog nibble_order_catalog();
 Catalog hadamard_sign_catalog();
 Catalog instruction_catalog();
+Catalog accumulator_catalog();
 
 }  // namespace halfulp

@@ -8,6 +8,7 @@
 #include "emulation/blocks/hadamard.h"
 #include "emulation/blocks/layout.h"
 #include "emulation/blocks/recipe_fields.h"
+#include "emulation/matmul/accumulator.h"
 #include "lib/json.h"
 #include "tests/tools/golden.h"
 #include "tests/tools/run_program.h"
@@ -63,7 +64,8 @@ const std::vector<std::pair<std::string, std::string>> kCatalogs{{"formats", "fo
                                                                  {"scale-layouts", "scale-layout"},
                                                                  {"nibble-orders", "nibble-order"},
                                                                  {"hadamard-signs", "hadamard-sign"},
-                                                                 {"instructions", "instruction"}};
+                                                                 {"instructions", "instruction"},
+                                                                 {"accumulators", "accumulator"}};
 
 TEST(Formats, DescribesEverythingThatItLists) {
   const Json catalogs = json({});
@@ -106,6 +108,8 @@ TEST(Formats, ListsWhatAFormulaMayHave) {
   expect_listed("formula", kConstants);
   expect_listed("formula", kOperators);
 }
+
+TEST(Formats, ListsAccumulators) { expect_listed("accumulators", kAccumulators); }
 
 TEST(Formats, ListsWhatARecipeStates) { expect_listed("recipe-fields", recipe_fields()); }
 
