@@ -147,6 +147,8 @@ static __constant__ const MmaModel kMmaModel{kScaledMmaSum<mma>,        kFormats
                                              kFormats[b_format].format, kScaledMmaScale<mma>,
                                              kScaledMma<mma>.k,         kScaledMma<mma>.row_scales};
 
+static_assert(have_modelled_sums(kScaledMmas));
+
 static __device__ __noinline__ void mma_by_model(const MmaModel* is, ScaleSelectors at, ScaledMmaRegisters x,
                                                  uint32_t* d) {
   const int lane = int(threadIdx.x % 32), scaled = is->row_scales == 0 ? 0 : is->k / is->row_scales;

@@ -190,6 +190,8 @@ struct Tcgen05Row {
   }
 };
 
+static_assert(have_modelled_sums(kTcgen05Kinds));
+
 // A thread is a lane, and so a row of A and D.
 static __device__ __noinline__ void multiply_by_model(const Tcgen05Model* model, Tcgen05Instruction is,
                                                       const TensorMemory memory, const Tcgen05Operands x,
