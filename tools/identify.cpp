@@ -279,12 +279,16 @@ Verb identify_verb() {
   return {
       .name = "identify",
       .summary = "which accumulator, order of K, slices and promotions make every bit of a product",
-      .examples = {{"halfulp identify a.npy b.npy d.npy --a-format e4m3 --b-format e4m3",
-                    "a kernel's answer d.npy to values that e4m3 holds"},
-                   {"halfulp identify x.nvfp4.safetensors w.nvfp4.safetensors d.npy --dtype BF16",
-                    "to what 'halfulp quantize' wrote, in BF16"},
-                   {"halfulp identify a.npy b.npy d.npy -c c.npy --beta 1 --alpha 0.5 --a-format bf16 --b-format bf16",
-                    "with an epilogue"}},
+      .examples =
+          {{"halfulp identify tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:a "
+            "tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:b "
+            "tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:d --c "
+            "tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:c --a-format e4m3 --b-format e4m3",
+            "an H200's answers to tiles (of the sources): which row's they are"},
+           {"halfulp quantize tests/golden/files/f4_c.npy -r nvfp4/te --pad -o q.safetensors && halfulp mma "
+            "q.safetensors q.safetensors -a sm100.omma.f32 -o d.npy && halfulp identify q.safetensors q.safetensors "
+            "d.npy",
+            "of operands that 'halfulp quantize' wrote"}},
       .positionals = {{.name = "FILE",
                        .help = "A, B and D: [M, K], [N, K] and [M, N]",
                        .count = Positional::Count::at_least_one}},

@@ -130,17 +130,18 @@ Verb mma_verb() {
       .examples =
           {{"halfulp mma tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:a "
             "tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:b -a sm90.qgmma.f32 --a-format e4m3 --b-format "
+            "e4m3 -o d.npy",
+            "tiles that an H200 multiplied (of the sources), as its FP8 wgmma does"},
+           {"halfulp mma tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:a "
+            "tests/golden/h200/mma/wgmma_m64n8k32_e4m3.safetensors:b -a sm90.qgmma.f32 --a-format e4m3 --b-format "
             "e4m3 --explain 3,0,0",
-            "one instruction on tiles that an H200 multiplied (of the sources): an output, step by step"},
-           {"halfulp mma a.npy b.npy --accumulator sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 -o d.npy",
-            "FP8 wgmma of Hopper over all of K, from values that e4m3 holds"},
-           {"halfulp mma x.mxfp8.safetensors w.mxfp8.safetensors -a sm100.utcqmma_mx.f32 --source-a x.npy "
-            "--source-b w.npy",
-            "what 'halfulp quantize' wrote, and how much of the error is quantization"},
-           {"halfulp mma a.npy b.npy -a sm90.qgmma.f32 --a-format e4m3 --b-format e4m3 --promote-every 128",
-            "sums added in FP32 after every 128 products, as kernels do against the 13 bits"},
-           {"halfulp mma a.npy b.npy -a sm90.hmma.f32 --a-format bf16 --b-format bf16 --explain 0,0",
-            "one output, block by block: what is cut, what is added, what is rounded"}},
+            "one output of tile 3: what is cut, what is added, what is rounded"},
+           {"halfulp quantize tests/golden/files/f4_c.npy -r nvfp4/te --pad -o q.safetensors && halfulp mma "
+            "q.safetensors q.safetensors -a sm100.omma.f32",
+            "what 'halfulp quantize' wrote; with --source-a and --source-b how much of the error is its"},
+           {"halfulp dequantize q.safetensors -o x.npy && halfulp mma x.npy x.npy -a ref.fp32_sequential --slices 2 "
+            "--a-format f32 --b-format f32 --fail-on 'max_abs_ulps>100'",
+            "values, added up in FP32 in two slices of K; exit with 1 if any is off by more than 100 ulps"}},
       .positionals = {{.name = "A", .help = "[M, K]: FILE.npy or FILE.safetensors[:TENSOR]"},
                       {.name = "B", .help = "[N, K], likewise"}},
       .options = {"--accumulator", "--a-format", "--b-format", "--c",       "--promote-every", "--slices",  "--alpha",

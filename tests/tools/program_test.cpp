@@ -56,7 +56,8 @@ TEST_P(ExamplesOfHelp, Run) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, ExamplesOfHelp, testing::Values("formats", "explain", "cvt", "doctor"),
+INSTANTIATE_TEST_SUITE_P(Verbs, ExamplesOfHelp,
+                         testing::Values("formats", "explain", "cvt", "mma", "identify", "doctor"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
