@@ -40,9 +40,16 @@ std::string products_text(int first, int count) {
   return count == 1 ? fmt::format("k = {}", first) : fmt::format("k = {} to {}", first, first + count - 1);
 }
 
-std::string step_text(const WalkedStep& step) {
+// Which products of a block of pairs of four: "k = 0 to 31, k % 4 in {2, 3}".
+std::string block_text(const Accumulator& row, const WalkedBlock& block) {
+  const std::string all = products_text(block.first, block.count);
+  if (row.order != SumOrder::pairs_of_four || block.terms.size() < 2) return all;
+  return all + (block.terms[1].first % 4 < 2 ? ", k % 4 in {0, 1}" : ", k % 4 in {2, 3}");
+}
+
+std::string step_text(const Accumulator& row, const WalkedStep& step) {
   switch (step.kind) {
-    case WalkedStep::Kind::block: return products_text(step.block.first, step.block.count);
+    case WalkedStep::Kind::block: return block_text(row, step.block);
     case WalkedStep::Kind::promotion:
       return step.addition.factor == 1 ? "total + sum" : fmt::format("fma({}, sum, total)", step.addition.factor);
     case WalkedStep::Kind::slice: return "total + slice";
@@ -56,7 +63,7 @@ Fact number(std::string_view key, double x) { return {key, Json(x), fmt::format(
 Facts step_facts(const MmaProduct& product, const WalkedStep& step) {
   const Format& f = product.row.sum.format;
   const uint32_t result = result_of(step);
-  Facts facts{{"step", step_text(step)}};
+  Facts facts{{"step", step_text(product.row, step)}};
   if (step.kind == WalkedStep::Kind::block) {
     const Losses losses = losses_of(product.row, step.block);
     facts.emplace_back("largest_exponent", step.block.largest_exponent);
@@ -165,11 +172,11 @@ std::string steps_text(const MmaProduct& product, const std::vector<WalkedStep>&
   return rows.empty() ? "K is 0: nothing is added.\n" : to_text(to_table(rows), color) + note;
 }
 
-std::string block_text(const GemmJob& job, const OutputPosition& at, const WalkedBlock& block, Color color) {
+std::string terms_text(const GemmJob& job, const OutputPosition& at, const WalkedBlock& block, Color color) {
   return fmt::format(
       "\nThe block that loses most, {}: largest exponent {}, lowest kept bit 2^{}\n\n{}"
       "sum {} units of 2^{} = {}, rounded to {}\n",
-      products_text(block.first, block.count), block.largest_exponent, block.unit,
+      block_text(job.row, block), block.largest_exponent, block.unit,
       to_text(to_table(term_rows(job, at, block)), color), block.sum, block.unit,
       decimal(std::ldexp(double(block.sum), block.unit)), code_and_value(job.row.sum.format, block.result));
 }
@@ -224,7 +231,7 @@ std::string explain_text(const MmaProduct& product, const OutputPosition& at, Co
   const std::vector<WalkedStep> steps = walk_element(job, at.row, at.col);
   const Output output = output_of(product, at, job, steps);
   std::string text = heading(product, at) + "\n" + steps_text(product, steps, color);
-  if (const WalkedBlock* block = telling_block(product.row, steps)) text += block_text(job, at, *block, color);
+  if (const WalkedBlock* block = telling_block(product.row, steps)) text += terms_text(job, at, *block, color);
   const Format& f = job.row.sum.format;
   text += output.d == output.sum ? "" : fmt::format("\nThe epilogue makes of it {}.", code_and_value(f, output.d));
   return text + fmt::format("\nThe exact value is {}; D has {}.\n", decimal(output.exact), code_and_value(f, output.d));
