@@ -53,6 +53,8 @@ constexpr Option kOptions[] = {
      .help = "seed of random numbers; the same seed gives the same result", .group = "What"},
     {.names = "--instruction,-i", .value_name = "NAME[,NAME]",
      .help = "only these PTX conversions; 'halfulp formats instructions' lists them", .group = "What"},
+    {.names = "--matrices", .value_name = "FOLDER",
+     .help = "also record matrix instructions, a file for each", .group = "What"},
     {.names = "--quick", .help = "every 16th chunk of inputs only", .group = "What"},
     {.names = "--sample", .value_name = "N",
      .help = "chunks of each sweep that are compared, spread over it", .group = "What", .default_value = "4"},

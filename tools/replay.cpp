@@ -11,6 +11,7 @@
 #include "tools/kernel_text.h"
 #include "tools/options.h"
 #include "tools/replay_text.h"
+#include "tools/scaled_recordings.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -26,6 +27,7 @@ chunk. The table says how much that was. A full recording takes hours of process
 Kernels are compared in all of their chunks, in seconds; of runs of 16 elements that the recording keeps each code is
 shown. --instruction and --recipe choose: where one is given, only what is named is compared. --csv has conversions.
 Inputs are named by numbers, and the file says what they are: of f32 sources number 0x3f800000 is 1.0 in lane 0.
+A .safetensors of 'halfulp record --matrices' is compared output by output with the accumulator of its instruction.
 Exit code 1 where anything differs.)";
 
 uint32_t chunks_of(const Arguments& arguments) {
@@ -52,9 +54,19 @@ void select(const Arguments& arguments, const std::string& path, Recording& reco
     throw InputError({.file = path}, "has nothing that --instruction and --recipe name");
 }
 
+bool is_of_matrices(const std::string& path) { return path.ends_with(".safetensors") && is_scaled_recording(path); }
+
+std::vector<ScaledFile> replay_matrices(const Arguments& arguments) {
+  std::vector<ScaledFile> files;
+  for (const std::string& path : arguments.positionals("RECORDING"))
+    if (is_of_matrices(path)) files.push_back(replay_scaled(path));
+  return files;
+}
+
 std::vector<ReplayedFile> read_files(const Arguments& arguments) {
   std::vector<ReplayedFile> files;
   for (const std::string& path : arguments.positionals("RECORDING")) {
+    if (is_of_matrices(path)) continue;
     files.push_back({.path = path, .recording = read_recording(path), .sweeps = {}, .kernels = {}});
     select(arguments, path, files.back().recording);
   }
@@ -88,19 +100,35 @@ std::string csv_of(const std::vector<ReplayedFile>& files) {
   return to_csv(to_table(all));
 }
 
-void print(const std::vector<ReplayedFile>& files, OutputMode mode, Color color) {
+std::string matrices_text(const std::vector<ScaledFile>& files, Color color) {
+  if (files.empty()) return "";
+  std::vector<Facts> rows;
+  for (const ScaledFile& file : files) rows.push_back(row_of(file));
+  std::string text = to_text(to_table(rows), color);
+  for (const ScaledFile& file : files)
+    if (!file.differing.empty())
+      text += fmt::format("\nFirst outputs of {} that differ:\n{}", file.path,
+                          to_text(to_table(differing_rows(file)), color));
+  return text;
+}
+
+void print(const std::vector<ReplayedFile>& files, const std::vector<ScaledFile>& matrices, OutputMode mode,
+           Color color) {
   if (mode == OutputMode::csv) {
     std::cout << csv_of(files);
   } else if (mode == OutputMode::json) {
     Json list = Json::array();
     for (const ReplayedFile& file : files) list.push_back(to_json(file));
-    std::cout << dump_result("replay", {{"files", list}});
+    std::vector<Facts> rows;
+    for (const ScaledFile& file : matrices) rows.push_back(row_of(file));
+    std::cout << dump_result("replay", {{"files", list}, {"matrices", to_json(rows)}});
   } else {
     std::string_view separator = "";
     for (const ReplayedFile& file : files) {
       std::cout << separator << to_text(file, color);
       separator = "\n";
     }
+    std::cout << matrices_text(matrices, color);
   }
 }
 
@@ -112,8 +140,10 @@ ExitCode run(const Arguments& arguments) {
   for (const ReplayedFile& file : files)
     if (!file.recording.ignored.empty())
       notice(fmt::format("{}: not compared: {}", file.path, fmt::join(file.recording.ignored, ", ")));
-  print(files, mode, color);
-  const bool good = std::ranges::all_of(files, [](const ReplayedFile& file) { return file.agrees(); });
+  const std::vector<ScaledFile> matrices = replay_matrices(arguments);
+  print(files, matrices, mode, color);
+  const bool good = std::ranges::all_of(files, [](const ReplayedFile& file) { return file.agrees(); }) &&
+                    std::ranges::all_of(matrices, [](const ScaledFile& file) { return file.differing.empty(); });
   return good ? ExitCode::good : ExitCode::check_failed;
 }
 

@@ -26,6 +26,7 @@ DeviceInfo open_narrow(int index) {
   DeviceInfo info = kFakeBackend.open(index);
   for (std::size_t id = 0; id < kPtxCvts.size(); ++id)
     info.native[id] = count_inputs(domain_of(conversion(int(id))), CvtInputs::every) <= 65536;
+  for (const ScaledInstruction& is : kScaledInstructions) info.native_scaled.push_back(is.unit == ScaledUnit::tcgen05);
   return info;
 }
 
@@ -48,6 +49,14 @@ void tally_visibly(const ErrorPart& part, std::span<const float> x, const Random
 void multiply_visibly(const GemmJob& job, std::span<uint32_t> d) {
   gemm(job, 1, d);
   if (!d.empty()) d[0] ^= 1;
+}
+
+void multiply_scaled_visibly(int id, ScaledTiles& tiles) {
+  const ScaledInstruction& is = kScaledInstructions[std::size_t(id)];
+  const Accumulator& row = kAccumulators[std::size_t(find_accumulator(is.accumulator))];
+  tiles.d.clear();
+  for (std::size_t i = 0; i < tiles.c.size(); ++i) tiles.d.push_back(scaled_output(is, row, tiles, i));
+  if (std::getenv("HALFULP_WRONG_MATRIX") != nullptr) tiles.d[37] ^= 1;
 }
 
 std::string form(const Recipe&) { return "by the test"; }
@@ -73,6 +82,7 @@ std::span<const Backend* const> backends() {
     backend.recipes.tally_errors = tally_visibly;
     backend.recipe_form = form;
     backend.multiply = multiply_visibly;
+    backend.multiply_scaled_tiles = multiply_scaled_visibly;
     return backend;
   }();
   static const Backend* const kBackends[] = {&kNarrow};
