@@ -29,7 +29,8 @@ are then rounded to nearest even. Operands, --c, --alpha and --beta are as for '
 order an epilogue multiplies. A split or promoted kernel is found where it adds sums of equal runs of products.
 Tried are every accumulator of 'halfulp formats accumulators' that takes the operands, with promotions after 32, 64, 96
 and so on to 512, 768, 1024, 2048 and 4096 products, with 2 to 32 slices of K one after the other or interleaved by tiles of 16 to 256, with blocks from the last to
-the first, and with C first or added last. A candidate fits if all bits of all outputs are its own. All that fit are
+the first, with C first or added last, and of NVFP4 with alpha as the product of both tensors' scales and as Transformer
+Engine rounds it. A candidate fits if all bits of all outputs are its own. All that fit are
 listed: on these data they are one. Data in which exponents are far apart tell more of them apart than small numbers do.
 For the others the nearest variant is shown, and how many outputs refute it. Where nothing fits, the nearest is refuted by
 the output that has the fewest products other than zero, bit by bit; 'halfulp mma --explain' walks through that output.
@@ -64,7 +65,27 @@ void check_formats(const Arguments& arguments, const std::vector<std::string>& f
 struct ReadProduct {
   MmaProduct product;
   std::vector<Accumulator> rows;
+  std::string_view alpha = {};  // what is said of it beside the row
 };
+
+// NVIDIA/TransformerEngine common/recipe/nvfp4.cu, compute_nvfp4_per_tensor_scale_kernel: rounded otherwise than the
+// product of both tensors' scales.
+float te_alpha(const MmaProduct& product) {
+  constexpr float kFactor = float(1.0 / (6.0 * 6.0 * 448.0 * 448.0));
+  return product.a.amax * product.b.amax * kFactor;
+}
+
+// Adds the products with Transformer Engine's alpha, where it is another.
+void add_te_alpha(std::vector<ReadProduct>& products) {
+  for (std::size_t i = 0, count = products.size(); i < count; ++i) {
+    const MmaProduct& product = products[i].product;
+    const bool nvfp4 = product.a.recipe.starts_with("nvfp4/") && product.b.recipe.starts_with("nvfp4/");
+    if (!nvfp4 || te_alpha(product) == product.alpha) continue;
+    products.push_back(products[i]);
+    products.back().product.alpha = te_alpha(products[i].product);
+    products.back().alpha = ", alpha as Transformer Engine rounds it";
+  }
+}
 
 std::vector<ReadProduct> read_products(const Arguments& arguments, const std::vector<std::string>& files) {
   std::vector<ReadProduct> products;
@@ -88,6 +109,7 @@ std::vector<ReadProduct> read_products(const Arguments& arguments, const std::ve
     }
   }
   if (products.empty()) throw *refused;
+  if (!arguments.has("--alpha")) add_te_alpha(products);
   return products;
 }
 
@@ -123,7 +145,11 @@ std::vector<Observation> observations_of(const std::vector<ReadProduct>& product
   return observations;
 }
 
-Json candidate_json(const SumCandidate& candidate) {
+std::string text_of(const std::vector<ReadProduct>& products, const SumCandidate& candidate) {
+  return candidate_text(candidate) + std::string(products[candidate.observation].alpha);
+}
+
+Json candidate_json(const std::vector<ReadProduct>& products, const SumCandidate& candidate) {
   constexpr std::string_view kOrders[] = {"ascending", "descending", "interleaved"};
   return {{"accumulator", candidate.row.name},
           {"also", candidate.also},
@@ -132,7 +158,8 @@ Json candidate_json(const SumCandidate& candidate) {
           {"order", kOrders[std::size_t(candidate.order)]},
           {"tile", candidate.tile},
           {"c", candidate.start == StartPlace::last ? "last" : "row"},
-          {"text", candidate_text(candidate)}};
+          {"alpha", double(products[candidate.observation].product.alpha)},
+          {"text", text_of(products, candidate)}};
 }
 
 // An output's products that are not zero.
@@ -165,16 +192,16 @@ Json to_json(const Answer& answer) {
             {"format", answer.format.name},
             {"fitting", Json::array()},
             {"refuted", Json::array()}};
-  for (const SumCandidate& fit : found.fitting) body["fitting"].push_back(candidate_json(fit));
+  for (const SumCandidate& fit : found.fitting) body["fitting"].push_back(candidate_json(answer.products, fit));
   for (const RefutedCandidate& refuted : found.refuted) {
-    Json json = candidate_json(refuted.candidate);
+    Json json = candidate_json(answer.products, refuted.candidate);
     json["outputs"] = refuted.outputs, json["mismatches"] = refuted.mismatches;
     body["refuted"].push_back(std::move(json));
   }
   if (!found.refutation) return body;
   const Refutation& r = *found.refutation;
   const int bits = answer.format.format.bits();
-  body["refutation"] = {{"candidate", candidate_json(r.candidate)},
+  body["refutation"] = {{"candidate", candidate_json(answer.products, r.candidate)},
                         {"tile", r.tile},
                         {"row", r.row},
                         {"col", r.col},
@@ -189,7 +216,8 @@ std::string also_text(const SumCandidate& candidate) {
 }
 
 // Those that add least to their rows; where they fit, more slices or another order that change nothing fit too.
-std::string fitting_text(const Identification& found) {
+std::string fitting_text(const Answer& answer) {
+  const Identification& found = answer.found;
   const std::size_t fits = found.fitting.size();
   std::string text =
       fmt::format("Every bit of the {} outputs is that of {}:\n", found.outputs,
@@ -197,18 +225,19 @@ std::string fitting_text(const Identification& found) {
   std::size_t shown = 0;
   for (const SumCandidate& fit : found.fitting) {
     if (additions_to(fit) > additions_to(found.fitting.front())) break;
-    text += fmt::format("  {}{}\n", candidate_text(fit), also_text(fit));
+    text += fmt::format("  {}{}\n", text_of(answer.products, fit), also_text(fit));
     ++shown;
   }
   if (shown < fits) text += fmt::format("  and {} that add more to these; --json has all\n", fits - shown);
   return text;
 }
 
-std::string refuted_text(const Identification& found, Color color) {
+std::string refuted_text(const Answer& answer, Color color) {
+  const Identification& found = answer.found;
   if (found.refuted.empty()) return "";
   std::vector<Facts> rows;
   for (const RefutedCandidate& refuted : found.refuted)
-    rows.push_back({{"nearest of its row", candidate_text(refuted.candidate)},
+    rows.push_back({{"nearest of its row", text_of(answer.products, refuted.candidate)},
                     {"differ", Json(refuted.mismatches), fmt::format("{}", refuted.mismatches)},
                     {"of", Json(refuted.outputs), fmt::format("{}", refuted.outputs)}});
   return "\nRefuted, by so many of the outputs that were compared:\n\n" + to_text(to_table(rows), color);
@@ -224,7 +253,7 @@ std::string refutation_text(const Answer& answer, Color color) {
       "\nThe nearest is refuted by D[{}{}, {}], whose products are the fewest:\n"
       "  observed  {}  {}\n  computed  {}  {}\n  under     {}\n\n",
       tile, r.row, r.col, code_and_value(f, r.observed), fields_text(f, r.observed), code_and_value(f, r.computed),
-      fields_text(f, r.computed), candidate_text(r.candidate));
+      fields_text(f, r.computed), text_of(answer.products, r.candidate));
   std::vector<Facts> rows = product_rows(product, r);
   const std::size_t all = rows.size();
   if (all > kShown) rows.resize(kShown);
@@ -236,9 +265,9 @@ std::string refutation_text(const Answer& answer, Color color) {
 
 std::string to_text(const Answer& answer, Color color) {
   const Identification& found = answer.found;
-  if (!found.fitting.empty()) return fitting_text(found) + refuted_text(found, color);
+  if (!found.fitting.empty()) return fitting_text(answer) + refuted_text(answer, color);
   std::string text = fmt::format("None of {} candidates makes all {} outputs.\n", found.tried, found.outputs) +
-                     refuted_text(found, color);
+                     refuted_text(answer, color);
   return found.refutation ? text + refutation_text(answer, color) : text;
 }
 

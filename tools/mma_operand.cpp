@@ -315,7 +315,7 @@ MmaOperand operand_of_codes(const Arguments& arguments, const std::string& spec,
                      .codes = gathered_codes(tensor, views.codes),
                      .shape = tensor.shape,
                      .source = views.source};
-  if (has_outer_scale(*tensor.recipe)) operand.factor = tensor.scale.decode;
+  if (has_outer_scale(*tensor.recipe)) operand.factor = tensor.scale.decode, operand.amax = tensor.scale.amax;
   if (has_scale(*tensor.recipe)) add_scales(tensor, row, operand);
   operand.rotation = tensor.kept_rotation;
   drop_padding(tensor, operand);

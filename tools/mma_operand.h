@@ -31,6 +31,7 @@ struct MmaOperand {
   std::vector<float> promotion_scales{};  // [tiles, rows, ceil(k / promotion.every)]
   std::vector<float> row_factors{};       // of the epilogue, [tiles, rows]
   float factor = 1;                       // of the epilogue
+  float amax = 0;                         // of the tensor, where it has a scale of its own
   std::string rotation{};                 // what it was rotated by; empty where it was not
   std::vector<uint64_t> shape{};          // of the tensor
   MatrixView source{};                    // how its rows lie in it, without padding

@@ -1,7 +1,9 @@
 // `halfulp identify A B D`: products of `halfulp mma` are told by their bits, and what it refuses.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,8 +30,9 @@ class IdentifyVerb : public testing::Test {
     for (std::size_t i = 0; i < values.x.size(); ++i) values.x[i] = float(normal(seed, 0, i));
     write_file(folder_ / (name + ".npy"), npy_of(values));
   }
-  void quantize(const std::string& name, const std::string& recipe, const std::string& to) {
-    const ProgramRun run = run_halfulp({"quantize", folder_ / (name + ".npy"), "-r", recipe, "-o", folder_ / to});
+  void quantize(const std::string& name, const std::string& recipe, const std::string& to, const Words& options = {}) {
+    const ProgramRun run =
+        run_halfulp(joined({"quantize", folder_ / (name + ".npy"), "-r", recipe, "-o", folder_ / to}, options));
     ASSERT_EQ(run.exit_code, 0) << run.err;
   }
   void mma(const std::string& a, const std::string& b, const Words& options) {
@@ -71,6 +74,21 @@ TEST_F(IdentifyVerb, FindsWhatAddedScalesOfBlocks) {
     mma("x.q", "w.q", {"-a", row});
     EXPECT_EQ(json({"x.q", "w.q", "d.npy"}).at("fitting").at(0).at("accumulator"), row) << recipe;
   }
+}
+
+TEST_F(IdentifyVerb, TriesTransformerEnginesAlpha) {
+  for (const char* name : {"x", "w"}) quantize(name, "nvfp4/te", std::string(name) + ".q", {"--amax", "5.7"});
+  const auto number = [&](const char* file, const char* tensor) {
+    float value;
+    std::memcpy(&value, stored_file(folder_ / file).tensors.at(tensor).bytes.data(), sizeof(value));
+    return value;
+  };
+  const float alpha = number("x.q", "x.amax") * number("w.q", "w.amax") * float(1.0 / 7225344);
+  ASSERT_NE(alpha, number("x.q", "x.global_scale") * number("w.q", "w.global_scale"));
+  mma("x.q", "w.q", {"-a", "sm100.omma.f32", "--alpha", fmt::format("{:a}", alpha)});
+  const Json fit = json({"x.q", "w.q", "d.npy"}).at("fitting").at(0);
+  EXPECT_EQ(fit.at("text"), "sm100.omma.f32, alpha as Transformer Engine rounds it");
+  EXPECT_EQ(fit.at("alpha").get<double>(), double(alpha));
 }
 
 // What an H200 answered: the row of its datapath comes first, and rows of other arithmetic do not come at all.
