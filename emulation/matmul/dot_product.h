@@ -72,7 +72,8 @@ class BlockSum {
   // What is left of a term, toward zero, in units of 2^(largest_exponent() - kept_bits).
   HOST_DEVICE constexpr int64_t cut(const Operand& term) const {
     const int shift = kept_bits_ + term.exponent - term.fraction_bits - largest_exponent_;
-    const uint64_t cut = shift >= 0 ? term.significand << shift : shift > -64 ? term.significand >> -shift : 0;
+    // Beyond 63 to the left there is nothing but zeros, whose exponent may be above the largest.
+    const uint64_t cut = shift >= 0 ? term.significand << (shift & 63) : shift > -64 ? term.significand >> -shift : 0;
     return term.negative ? -int64_t(cut) : int64_t(cut);
   }
   HOST_DEVICE constexpr void add(const Operand& term) { sum_ += cut(term); }
