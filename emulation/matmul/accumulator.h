@@ -40,6 +40,9 @@ enum class SumInputs {
   as_f16,  // converted to F16, in which subnormals of E4M3 are normal: their exponents are lower
 };
 
+// Whether A and B may have two of a row's formats.
+enum class InputMix { no, yes };
+
 // What a kernel does with the sum of `every` products, from zero, before it goes on: adds it to a running total in
 // FP32, rounded to nearest even.
 enum class PromotionStep {
@@ -65,12 +68,14 @@ inline constexpr int kAllBits = 1 << 20, kAllProducts = 1 << 30;
 struct Accumulator {
   std::string_view name;
   std::string_view inputs = "";  // formats, separated by commas; none: every format
+  InputMix mix = InputMix::yes;
   int block;
   int kept_bits;
   SumFormat sum;
   int least_exponent = 0;
   SumInputs operands = SumInputs::as_they_are;
   SumScales scales = SumScales::none;
+  std::string_view scale_inputs = "";  // their formats, likewise
   SumOrder order = SumOrder::ascending;
   Promotion promotion{};
   int slices = 1;  // of K, as long as each other but for the last, each from zero; their sums are added in FP32, c last
@@ -99,7 +104,7 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
      .least_exponent = -132, .evidence = SumEvidence::published, .source = detail::kMmaSim},
     {.name = "sm75.hmma.f16", .inputs = "f16", .block = 8, .kept_bits = 24, .sum = detail::kToF16,
      .least_exponent = -20, .evidence = SumEvidence::published, .source = detail::kMmaSim},
-    {.name = "sm80.hmma.f32", .inputs = detail::kF16Bf16, .block = 8, .kept_bits = 24,
+    {.name = "sm80.hmma.f32", .inputs = detail::kF16Bf16, .mix = InputMix::no, .block = 8, .kept_bits = 24,
      .sum = detail::kToF32, .least_exponent = -132, .evidence = SumEvidence::recorded,
      .source = detail::kKhattak},
     {.name = "sm80.hmma_tf32.f32", .inputs = "tf32", .block = 4, .kept_bits = 24, .sum = detail::kToF32,
@@ -112,7 +117,7 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
     {.name = "sm89.qmma.f16", .inputs = detail::kFp8, .block = 16, .kept_bits = 13,
      .sum = detail::kToF16, .least_exponent = -133, .evidence = SumEvidence::recorded,
      .source = detail::kKhattak},
-    {.name = "sm90.hmma.f32", .inputs = detail::kF16Bf16, .block = 16, .kept_bits = 25,
+    {.name = "sm90.hmma.f32", .inputs = detail::kF16Bf16, .mix = InputMix::no, .block = 16, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .evidence = SumEvidence::measured,
      .source = detail::kH200},
     {.name = "sm90.hmma_tf32.f32", .inputs = "tf32", .block = 8, .kept_bits = 25, .sum = detail::kToF32,
@@ -133,7 +138,7 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
      .least_exponent = -21, .operands = SumInputs::as_f16, .order = SumOrder::pairs_of_four,
      .evidence = SumEvidence::measured,
      .source = "measured on an H200; ptxas 13.0 emits two HMMA.16816.F16 and an HADD2 for it on sm_90a and sm_100a"},
-    {.name = "sm100.utchmma.f32", .inputs = detail::kF16Bf16, .block = 16, .kept_bits = 25,
+    {.name = "sm100.utchmma.f32", .inputs = detail::kF16Bf16, .mix = InputMix::no, .block = 16, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .evidence = SumEvidence::published,
      .source = detail::kMmaSim},
     {.name = "sm100.utchmma_tf32.f32", .inputs = "tf32", .block = 8, .kept_bits = 25, .sum = detail::kToF32,
@@ -143,18 +148,20 @@ inline constexpr auto kAccumulators = std::to_array<Accumulator>({
      .source = "microsoft/MMA-Sim, arXiv:2511.10909; 25 bits: deepseek-ai/DeepGEMM issue 176"},
     {.name = "sm100.utcqmma_mx.f32", .inputs = detail::kFp8To4, .block = 32, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .scales = SumScales::products,
-     .evidence = SumEvidence::published, .source = detail::kMmaSim},
+     .scale_inputs = "e8m0", .evidence = SumEvidence::published, .source = detail::kMmaSim},
     {.name = "sm100.omma.f32", .inputs = "e2m1", .block = 64, .kept_bits = 35, .sum = detail::kToF32,
-     .least_exponent = -139, .scales = SumScales::groups, .evidence = SumEvidence::published,
+     .least_exponent = -139, .scales = SumScales::groups, .scale_inputs = "ue4m3,e8m0",
+     .evidence = SumEvidence::published,
      .source = "microsoft/MMA-Sim, arXiv:2511.10909; 34 to 37 bits: deepseek-ai/DeepGEMM issue 176"},
     {.name = "sm120.qmma.f32", .inputs = detail::kFp8To4, .block = 32, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .evidence = SumEvidence::published,
      .source = detail::kMmaSim},
     {.name = "sm120.qmma_mx.f32", .inputs = detail::kFp8To4, .block = 32, .kept_bits = 25,
      .sum = detail::kToF32, .least_exponent = -133, .scales = SumScales::products,
-     .evidence = SumEvidence::published, .source = detail::kMmaSim},
+     .scale_inputs = "e8m0", .evidence = SumEvidence::published, .source = detail::kMmaSim},
     {.name = "sm120.omma.f32", .inputs = "e2m1", .block = 64, .kept_bits = 35, .sum = detail::kToF32,
-     .least_exponent = -139, .scales = SumScales::groups, .evidence = SumEvidence::published,
+     .least_exponent = -139, .scales = SumScales::groups, .scale_inputs = "ue4m3,e8m0",
+     .evidence = SumEvidence::published,
      .source = detail::kMmaSim},
     {.name = "cutlass.sm90.fp8", .inputs = detail::kFp8, .block = 32, .kept_bits = 13, .sum = detail::kToE8m13,
      .least_exponent = -133, .promotion = {.every = 128}, .evidence = SumEvidence::published,

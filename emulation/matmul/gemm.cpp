@@ -11,9 +11,10 @@
 namespace halfulp {
 namespace {
 
-bool takes(const Accumulator& row, const Format& format) {
-  if (row.inputs.empty()) return true;
-  for (std::string_view rest = row.inputs; !rest.empty();) {
+// Of formats separated by commas; of none all are.
+bool lists(std::string_view formats, const Format& format) {
+  if (formats.empty()) return true;
+  for (std::string_view rest = formats; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     if (kFormats[std::size_t(find_format(rest.substr(0, comma)))].format == format) return true;
     rest.remove_prefix(std::min(comma + 1, rest.size()));
@@ -24,6 +25,7 @@ bool takes(const Accumulator& row, const Format& format) {
 std::string scale_refusal(const Accumulator& row, const GemmOperand& x) {
   if (row.scales == SumScales::none) return x.scales.empty() ? "" : "takes no scales of blocks";
   if (x.scales.empty()) return keeps_all_bits(row) ? "" : "needs scales of blocks";
+  if (!lists(row.scale_inputs, x.scale_format)) return "takes scales of " + std::string(row.scale_inputs);
   const auto unit = std::size_t(row.scales == SumScales::groups ? kSumGroup : row.block);
   if (keeps_all_bits(row) || x.scaled % unit == 0) return "";
   return "needs scales of " + std::to_string(unit) + " elements, or of a multiple of that";
@@ -46,7 +48,8 @@ void multiply_by_definition(const GemmJob& job, const Tile& tile, std::span<uint
 std::string refusal(const GemmJob& job) {
   const Accumulator& row = job.row;
   if (job.k > INT_MAX / 2) return "adds no more than 2^30 products";
-  if (!takes(row, job.a.format) || !takes(row, job.b.format)) return "takes " + std::string(row.inputs);
+  if (!lists(row.inputs, job.a.format) || !lists(row.inputs, job.b.format)) return "takes " + std::string(row.inputs);
+  if (row.mix == InputMix::no && job.a.format != job.b.format) return "takes two operands of one format";
   for (const GemmOperand* x : {&job.a, &job.b})
     if (const std::string why = scale_refusal(row, *x); !why.empty()) return why;
   if (row.scales == SumScales::groups && job.k % kSumGroup != 0) return "needs a K that 16 divides";

@@ -43,7 +43,7 @@ class GpuGemm : public testing::TestWithParam<std::size_t> {
 TEST_P(GpuGemm, IsTheCpus) {
   unsigned seed = 0;
   for (const std::string_view a : inputs_of(row_))
-    for (const std::string_view b : inputs_of(row_))
+    for (const std::string_view b : inputs_of(row_, a))
       for (const Draw draw : kDraws) {
         const Product product(row_, entry(a).format, entry(b).format, 67, 130, 144, draw, ++seed);
         ASSERT_EQ(difference(product.job), "") << a << " x " << b << " drawn " << int(draw);

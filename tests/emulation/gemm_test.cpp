@@ -50,7 +50,7 @@ TEST_P(EveryRow, IsItsDefinition) {
   on_every_target([&] {
     unsigned seed = 0;
     for (const std::string_view a : inputs_of(row_))
-      for (const std::string_view b : inputs_of(row_))
+      for (const std::string_view b : inputs_of(row_, a))
         for (const Draw draw : kDraws) {
           const Product product(row_, entry(a).format, entry(b).format, 5, 19, 96 + tail, draw, ++seed);
           ASSERT_EQ(refusal(product.job), "");
@@ -214,6 +214,12 @@ TEST(GemmRefusal, SaysWhatARowTakes) {
   EXPECT_EQ(refusal(job("sm100.utcqmma_mx.f32", e4m3, 64, 16)),
             "needs scales of 32 elements, or of a multiple of that");
   EXPECT_EQ(refusal(job("sm100.omma.f32", entry("e2m1").format, 60, 16)), "needs a K that 16 divides");
+  GemmJob fp32_scales = job("sm100.utcqmma_mx.f32", e4m3, 64, 32);
+  fp32_scales.a.scale_format = entry("f32").format;
+  EXPECT_EQ(refusal(fp32_scales), "takes scales of e8m0");
+  GemmJob mixed = job("sm90.hmma.f32", bf16, 64, 0);
+  mixed.b.format = entry("f16").format;
+  EXPECT_EQ(refusal(mixed), "takes two operands of one format");
   GemmJob promoted = job("sm90.qgmma.f32", e4m3, 64, 0);
   promoted.row.promotion.every = 48;
   EXPECT_EQ(refusal(promoted), "is promoted after multiples of 32 products");

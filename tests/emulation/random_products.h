@@ -104,4 +104,9 @@ inline std::vector<std::string_view> inputs_of(const Accumulator& row) {
   return names;
 }
 
+// Those that may meet `a`.
+inline std::vector<std::string_view> inputs_of(const Accumulator& row, std::string_view a) {
+  return row.mix == InputMix::no ? std::vector{a} : inputs_of(row);
+}
+
 }  // namespace halfulp
