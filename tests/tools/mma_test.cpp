@@ -106,7 +106,7 @@ TEST_F(Mma, TakesTilesOneByOne) {
     const Array other{{3, 32}, {b.x.begin() + long(tile) * 96, b.x.begin() + long(tile + 1) * 96}};
     for (const float x : product_of(one, other)) expected.push_back(x);
   }
-  EXPECT_EQ(d("a.npy", "b.npy", "sm90.hmma.f32", {"--a-format", "bf16", "--b-format", "f16"}), expected);
+  EXPECT_EQ(d("a.npy", "b.npy", "sm90.hmma.f32", {"--a-format", "bf16", "--b-format", "bf16"}), expected);
   EXPECT_NE(read_file(folder_ / "d.npy").find("'shape': (2, 4, 3)"), std::string::npos);
 }
 
