@@ -23,7 +23,7 @@
 #include "tools/instruction_name.h"
 #include "tools/kernel_text.h"
 #include "tools/options.h"
-#include "tools/scaled_recordings.h"
+#include "tools/matrix_recordings.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -41,9 +41,9 @@ another.
 Then every recipe that has a kernel of its own is computed from F32, F16 and BF16, on a matrix of 2^22 numbers of every
 kind, and compared with the CPU: checksums of codes and scales go into the file, and the form of the conversions in
 them, native or software. --instruction and --recipe choose: where one is given, only what is named is recorded.
-With --matrices FOLDER the block-scaled and FP8, FP6 and FP4 forms of mma.sync that Blackwell's GPUs have (sm_120, sm_121), or
-tcgen05 (sm_100, sm_103, sm_110), are recorded too: a safetensors file for each with 16 tiles (--quick: 2) in each of nine
-modes, compared with the accumulator's row. They were compiled, and have never run on such a GPU.
+With --matrices FOLDER the matrix instructions that the GPU's code has, mma.sync, wgmma (sm_90a) or tcgen05 (sm_100a,
+sm_103a), are recorded too: a safetensors file for each with 16 tiles (--quick: 2) in each of nine modes, compared with the
+accumulator of the instruction. Blackwell's were compiled, and have never run on such a GPU.
 The file has the definitions of inputs and checksums in words; per instruction a checksum for each of 256 chunks of
 inputs, 64 answers as they are, how many answers the models do not give, and up to 16 of those.
 It is written whole after each instruction and recipe. Where it exists already, what it lacks is added: an interrupted recording
@@ -244,25 +244,25 @@ std::string text_of(const Job& job, const std::vector<Facts>& rows, std::size_t 
 }
 
 // Of matrix instructions, where --matrices names a folder for them.
-std::vector<ScaledFile> record_matrices(const Arguments& arguments, const Job& job) {
+std::vector<MatrixFile> record_matrices(const Arguments& arguments, const Job& job) {
   if (!arguments.has("--matrices")) return {};
   const std::string folder = arguments.string("--matrices");
-  std::vector<ScaledFile> files =
-      record_scaled(*job.backend, job.device, folder, arguments.flag("--quick") ? kQuickTiles : kTiles);
+  std::vector<MatrixFile> files =
+      record_matrices_of(*job.backend, job.device, folder, arguments.flag("--quick") ? kQuickTiles : kTiles);
   if (files.empty())
     notice(fmt::format("--matrices {}: the code for {} has none of the instructions that are recorded there", folder,
                        job.device.target));
   return files;
 }
 
-std::vector<Facts> matrix_rows(const std::vector<ScaledFile>& files) {
+std::vector<Facts> matrix_rows(const std::vector<MatrixFile>& files) {
   std::vector<Facts> rows;
-  for (const ScaledFile& file : files) rows.push_back(row_of(file));
+  for (const MatrixFile& file : files) rows.push_back(row_of(file));
   return rows;
 }
 
 void print(const Arguments& arguments, const Job& job, std::size_t recorded_now,
-           const std::vector<ScaledFile>& matrices) {
+           const std::vector<MatrixFile>& matrices) {
   std::vector<Facts> rows;
   for (const RecordedInstruction& instruction : job.recording.instructions) rows.push_back(row_of(instruction));
   const OutputMode mode = output_mode_of(arguments);
@@ -308,7 +308,7 @@ Verb record_verb() {
                     "every conversion that the first GPU has, over all inputs, and every kernel"},
                    {"halfulp record -o b200.json --instruction cvt.rs.satfinite.e2m1x4.f32 --force",
                     "one instruction, again"},
-                   {"halfulp record -o b200.json --matrices b200", "its block-scaled matrix instructions too"},
+                   {"halfulp record -o b200.json --matrices b200", "its matrix instructions too"},
                    {"halfulp record -o quick.json --quick --device cuda:1", "a 16th of the inputs, on the second GPU"}},
       .positionals = {},
       .options = {"--output", "--device", "--instruction", "--recipe", "--matrices", "--quick", "--force", "--json",

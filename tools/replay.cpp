@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "lib/error.h"
 #include "lib/notice.h"
+#include "lib/threads.h"
 #include "tools/instruction_name.h"
 #include "tools/kernel_text.h"
+#include "tools/matrix_recordings.h"
+#include "tools/mma_product.h"
 #include "tools/options.h"
 #include "tools/replay_text.h"
-#include "tools/scaled_recordings.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -27,7 +30,8 @@ chunk. The table says how much that was. A full recording takes hours of process
 Kernels are compared in all of their chunks, in seconds; of runs of 16 elements that the recording keeps each code is
 shown. --instruction and --recipe choose: where one is given, only what is named is compared. --csv has conversions.
 Inputs are named by numbers, and the file says what they are: of f32 sources number 0x3f800000 is 1.0 in lane 0.
-A .safetensors of 'halfulp record --matrices' is compared output by output with the accumulator of its instruction.
+A .safetensors of 'halfulp record --matrices', or a folder of them, is compared output by output with the accumulator of
+its instruction on its GPU, or with the one that --accumulator names.
 Exit code 1 where anything differs.)";
 
 uint32_t chunks_of(const Arguments& arguments) {
@@ -54,18 +58,38 @@ void select(const Arguments& arguments, const std::string& path, Recording& reco
     throw InputError({.file = path}, "has nothing that --instruction and --recipe name");
 }
 
-bool is_of_matrices(const std::string& path) { return path.ends_with(".safetensors") && is_scaled_recording(path); }
+bool is_of_matrices(const std::string& path) { return path.ends_with(".safetensors") && is_matrix_recording(path); }
 
-std::vector<ScaledFile> replay_matrices(const Arguments& arguments) {
-  std::vector<ScaledFile> files;
-  for (const std::string& path : arguments.positionals("RECORDING"))
-    if (is_of_matrices(path)) files.push_back(replay_scaled(path));
+// A folder stands for the .safetensors in it.
+std::vector<std::string> paths_of(const Arguments& arguments) {
+  std::vector<std::string> paths;
+  for (const std::string& path : arguments.positionals("RECORDING")) {
+    if (!std::filesystem::is_directory(path)) {
+      paths.push_back(path);
+      continue;
+    }
+    const std::size_t before = paths.size();
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.path().extension() == ".safetensors") paths.push_back(entry.path().string());
+    if (paths.size() == before) throw InputError({.file = path}, "has no .safetensors");
+    std::sort(paths.begin() + std::ptrdiff_t(before), paths.end());
+  }
+  return paths;
+}
+
+std::vector<MatrixFile> replay_matrices(const Arguments& arguments) {
+  const Accumulator* const named =
+      arguments.has("--accumulator") ? &accumulator_named(arguments.string("--accumulator")) : nullptr;
+  std::vector<std::string> paths = paths_of(arguments);
+  std::erase_if(paths, [](const std::string& path) { return !is_of_matrices(path); });
+  std::vector<MatrixFile> files(paths.size());
+  parallel_for(paths.size(), threads_of(arguments), [&](std::size_t i) { files[i] = replay_matrix(paths[i], named); });
   return files;
 }
 
 std::vector<ReplayedFile> read_files(const Arguments& arguments) {
   std::vector<ReplayedFile> files;
-  for (const std::string& path : arguments.positionals("RECORDING")) {
+  for (const std::string& path : paths_of(arguments)) {
     if (is_of_matrices(path)) continue;
     files.push_back({.path = path, .recording = read_recording(path), .sweeps = {}, .kernels = {}});
     select(arguments, path, files.back().recording);
@@ -100,19 +124,19 @@ std::string csv_of(const std::vector<ReplayedFile>& files) {
   return to_csv(to_table(all));
 }
 
-std::string matrices_text(const std::vector<ScaledFile>& files, Color color) {
+std::string matrices_text(const std::vector<MatrixFile>& files, Color color) {
   if (files.empty()) return "";
   std::vector<Facts> rows;
-  for (const ScaledFile& file : files) rows.push_back(row_of(file));
+  for (const MatrixFile& file : files) rows.push_back(row_of(file));
   std::string text = to_text(to_table(rows), color);
-  for (const ScaledFile& file : files)
+  for (const MatrixFile& file : files)
     if (!file.differing.empty())
       text += fmt::format("\nFirst outputs of {} that differ:\n{}", file.path,
                           to_text(to_table(differing_rows(file)), color));
   return text;
 }
 
-void print(const std::vector<ReplayedFile>& files, const std::vector<ScaledFile>& matrices, OutputMode mode,
+void print(const std::vector<ReplayedFile>& files, const std::vector<MatrixFile>& matrices, OutputMode mode,
            Color color) {
   if (mode == OutputMode::csv) {
     std::cout << csv_of(files);
@@ -120,7 +144,7 @@ void print(const std::vector<ReplayedFile>& files, const std::vector<ScaledFile>
     Json list = Json::array();
     for (const ReplayedFile& file : files) list.push_back(to_json(file));
     std::vector<Facts> rows;
-    for (const ScaledFile& file : matrices) rows.push_back(row_of(file));
+    for (const MatrixFile& file : matrices) rows.push_back(row_of(file));
     std::cout << dump_result("replay", {{"files", list}, {"matrices", to_json(rows)}});
   } else {
     std::string_view separator = "";
@@ -140,10 +164,10 @@ ExitCode run(const Arguments& arguments) {
   for (const ReplayedFile& file : files)
     if (!file.recording.ignored.empty())
       notice(fmt::format("{}: not compared: {}", file.path, fmt::join(file.recording.ignored, ", ")));
-  const std::vector<ScaledFile> matrices = replay_matrices(arguments);
+  const std::vector<MatrixFile> matrices = replay_matrices(arguments);
   print(files, matrices, mode, color);
   const bool good = std::ranges::all_of(files, [](const ReplayedFile& file) { return file.agrees(); }) &&
-                    std::ranges::all_of(matrices, [](const ScaledFile& file) { return file.differing.empty(); });
+                    std::ranges::all_of(matrices, [](const MatrixFile& file) { return file.differing.empty(); });
   return good ? ExitCode::good : ExitCode::check_failed;
 }
 
@@ -156,10 +180,13 @@ Verb replay_verb() {
       .examples = {{"halfulp replay tests/golden/h200/cvt_all.json -i cvt.rn.bf16.f32,cvt.rn.satfinite.e4m3x2.f32",
                     "two instructions of an H200, a sample of their inputs"},
                    {"halfulp replay b200.json", "what `halfulp record` wrote"},
+                   {"halfulp replay tests/golden/h200/mma", "an H200's matrix instructions"},
                    {"halfulp replay b200.json --full --threads 32", "every input, for some minutes"}},
-      .positionals = {{.name = "RECORDING", .help = "FILE.json", .count = Positional::Count::at_least_one}},
-      .options = {"--instruction", "--recipe", "--sample", "--full", "--json", "--csv", "--color", "--threads",
-                  "--progress"},
+      .positionals = {{.name = "RECORDING",
+                       .help = "FILE.json, FILE.safetensors or a folder of those",
+                       .count = Positional::Count::at_least_one}},
+      .options = {"--instruction", "--recipe", "--accumulator", "--sample", "--full", "--json", "--csv", "--color",
+                  "--threads", "--progress"},
       .run = run,
       .notes = kNotes,
   };

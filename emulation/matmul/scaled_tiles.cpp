@@ -35,7 +35,7 @@ uint32_t scale(const Format& f, MatrixMode mode, MatrixSide side, uint32_t word)
   }
 }
 
-std::vector<uint32_t> scales(const ScaledInstruction& is, MatrixMode mode, MatrixSide side, int rows, uint64_t first,
+std::vector<uint32_t> scales(const MatrixForm& is, MatrixMode mode, MatrixSide side, int rows, uint64_t first,
                              uint64_t count) {
   std::vector<uint32_t> scales;
   const uint64_t stream = uint64_t(mode) * 4 + 3 + (side == MatrixSide::b ? 64 : 0);
@@ -46,7 +46,7 @@ std::vector<uint32_t> scales(const ScaledInstruction& is, MatrixMode mode, Matri
   return scales;
 }
 
-DotOperand row_of(const ScaledInstruction& is, std::string_view name, const std::vector<uint32_t>& codes,
+DotOperand row_of(const MatrixForm& is, std::string_view name, const std::vector<uint32_t>& codes,
                   const std::vector<uint32_t>& scales, std::size_t row) {
   DotOperand x{format(name), &codes[row * std::size_t(is.k)]};
   if (is.row_scales == 0) return x;
@@ -73,16 +73,16 @@ int find_scaled_instruction(std::string_view ptx, std::string_view a, std::strin
   return -1;
 }
 
-ScaledTiles scaled_inputs(const ScaledInstruction& is, MatrixMode mode, uint64_t first, uint64_t count) {
+ScaledTiles scaled_inputs(const MatrixForm& is, MatrixMode mode, uint64_t first, uint64_t count) {
   return {.a = codes(format(is.a), mode, MatrixSide::a, is.m, is.k, first, count),
           .b = codes(format(is.b), mode, MatrixSide::b, is.n, is.k, first, count),
           .a_scales = scales(is, mode, MatrixSide::a, is.m, first, count),
           .b_scales = scales(is, mode, MatrixSide::b, is.n, first, count),
-          .c = codes(format("f32"), mode, MatrixSide::c, is.m, is.n, first, count),
+          .c = codes(format(is.d), mode, MatrixSide::c, is.m, is.n, first, count),
           .d = {}};
 }
 
-uint32_t scaled_output(const ScaledInstruction& is, const Accumulator& row, const ScaledTiles& tiles, std::size_t at) {
+uint32_t scaled_output(const MatrixForm& is, const Accumulator& row, const ScaledTiles& tiles, std::size_t at) {
   const std::size_t of_a = at / std::size_t(is.n), tile = of_a / std::size_t(is.m);
   const std::size_t of_b = tile * std::size_t(is.n) + at % std::size_t(is.n);
   return dot_product(row, row_of(is, is.a, tiles.a, tiles.a_scales, of_a),

@@ -54,6 +54,41 @@ TEST_F(Replay, FindsNoMismatchInWhatAnH200Computed) {
       << run.out;
 }
 
+TEST_F(Replay, FindsNoMismatchInWhatAnH200Multiplied) {
+  const ProgramRun run = run_halfulp({"replay", kH200 + "mma", "--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const Json rows = Json::parse(run.out)["matrices"];
+  EXPECT_GE(rows.size(), 10u);
+  for (const Json& row : rows) EXPECT_EQ(row["mismatches"], 0) << row["file"];
+}
+
+TEST_F(Replay, ShowsWhatAnotherAccumulatorMultipliesOtherwise) {
+  const ProgramRun run =
+      run_halfulp({"replay", kH200 + "mma/wgmma_m64n8k32_e4m3.safetensors", "-a", "sm90.mma_sync_fp8.f32"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_NE(run.out.find("0xbf085800 (-0.5325927734375)"), std::string::npos) << run.out;
+}
+
+// Copies of a matrix recording with one thing wrong, of the same length.
+TEST_F(Replay, NamesWhatIsWrongWithAMatrixRecording) {
+  const std::string good = read_file(kH200 + "mma/mma_m16n8k32_e4m3.safetensors");
+  const auto refused = [&](const std::string& text, const std::string& replacement) {
+    std::string bad = good;
+    bad.replace(bad.find(text), text.size(), replacement);
+    write_file(folder_ / "bad.safetensors", bad);
+    const ProgramRun run = run_halfulp({"replay", "bad.safetensors"}, {.folder = folder_.path()});
+    EXPECT_EQ(run.exit_code, 3) << run.err;
+    return run.err;
+  };
+  EXPECT_NE(refused("row.col.f32.e4m3", "row.col.f33.e4m3").find("did you mean 'mma.sync.aligned.m16n8k32"),
+            std::string::npos);
+  EXPECT_NE(refused("\"driver\"", "\"drover\"").find("the metadata has no 'driver'"), std::string::npos);
+  EXPECT_NE(refused("[320,16,32]", "[320,32,16]").find("bad.safetensors: tensor 'a': byte "), std::string::npos);
+  write_file(folder_ / "bad.safetensors", good.substr(0, good.size() - 1));
+  EXPECT_EQ(run_halfulp({"replay", "bad.safetensors"}, {.folder = folder_.path()}).exit_code, 3);
+  EXPECT_EQ(run_halfulp({"replay", kH200 + "mma", "-a", "sm90.qgma.f32"}).exit_code, 2);
+}
+
 TEST_F(Replay, SaysWhatItDidNotCompare) {
   const ProgramRun run = run_halfulp({"replay", kH200 + "cvt_all.json", "--sample", "1", "-i", "cvt.rz.bf16.f32"});
   EXPECT_NE(run.out.find("16,777,216 inputs compared by checksum (4,294,967,296 recorded; --full compares all)"),
