@@ -22,8 +22,8 @@
 #include "tools/halfulp_version.h"
 #include "tools/instruction_name.h"
 #include "tools/kernel_text.h"
-#include "tools/options.h"
 #include "tools/matrix_recordings.h"
+#include "tools/options.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -42,8 +42,9 @@ Then every recipe that has a kernel of its own is computed from F32, F16 and BF1
 kind, and compared with the CPU: checksums of codes and scales go into the file, and the form of the conversions in
 them, native or software. --instruction and --recipe choose: where one is given, only what is named is recorded.
 With --matrices FOLDER the matrix instructions that the GPU's code has, mma.sync, wgmma (sm_90a) or tcgen05 (sm_100a,
-sm_103a), are recorded too: a safetensors file for each with 16 tiles (--quick: 2) in each of nine modes, compared with the
-accumulator of the instruction. Blackwell's were compiled, and have never run on such a GPU.
+sm_103a), are recorded too: a safetensors file for each with 16 tiles (--quick: 2) in each of nine modes and the directed
+probes that are of its formats, compared with the accumulator of the instruction. Blackwell's were compiled, and have
+never run on such a GPU.
 The file has the definitions of inputs and checksums in words; per instruction a checksum for each of 256 chunks of
 inputs, 64 answers as they are, how many answers the models do not give, and up to 16 of those.
 It is written whole after each instruction and recipe. Where it exists already, what it lacks is added: an interrupted recording

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "emulation/recordings/probes.h"
 #include "formats/catalog.h"
 #include "lib/cli.h"
 #include "lib/error.h"
@@ -164,19 +165,43 @@ ScaledTiles answered(const Backend& backend, int form, MatrixMode mode, uint64_t
   return tiles;
 }
 
+// And of probes, a tile each, in all its rows and columns.
+ScaledTiles answered(const Backend& backend, int form, const std::vector<MatrixProbe>& probes) {
+  const MatrixForm is = matrix_form(form);
+  ScaledTiles tiles;
+  const auto repeat = [](std::vector<uint32_t>& to, const std::vector<uint32_t>& row, int times) {
+    for (int i = 0; i < times; ++i) to.insert(to.end(), row.begin(), row.end());
+  };
+  for (const MatrixProbe& probe : probes) {
+    repeat(tiles.a, probe.a, is.m), repeat(tiles.b, probe.b, is.n);
+    repeat(tiles.a_scales, probe.a_scales, is.m), repeat(tiles.b_scales, probe.b_scales, is.n);
+    tiles.c.insert(tiles.c.end(), std::size_t(is.m * is.n), probe.c);
+  }
+  if (form < kPlainForms) {
+    tiles.d = backend.multiply_operands(form, {.a = tiles.a, .b = tiles.b, .c = tiles.c, .d = {}});
+  } else {
+    backend.multiply_scaled_tiles(form - kPlainForms, tiles);
+  }
+  return tiles;
+}
+
+void append(const ScaledTiles& tiles, const std::string& kind, std::size_t count, MatrixRecording& recording) {
+  for (const Part& part : parts_of(matrix_form(recording.form))) {
+    std::vector<uint32_t>& all = recording.tiles.*part.codes;
+    all.insert(all.end(), (tiles.*part.codes).begin(), (tiles.*part.codes).end());
+  }
+  recording.kinds.push_back(kind);
+  recording.tile_kinds.insert(recording.tile_kinds.end(), count, recording.kinds.size() - 1);
+}
+
 }  // namespace
 
 MatrixRecording record_matrix_instruction(const Backend& backend, const DeviceInfo& device, int form, uint64_t count) {
   MatrixRecording recording{.form = form, .device = device, .kinds = {}, .tile_kinds = {}, .tiles = {}};
-  for (std::size_t mode = 0; mode < kMatrixModeNames.size(); ++mode) {
-    ScaledTiles tiles = answered(backend, form, MatrixMode(mode), count);
-    for (const Part& part : parts_of(matrix_form(form))) {
-      std::vector<uint32_t>& all = recording.tiles.*part.codes;
-      all.insert(all.end(), (tiles.*part.codes).begin(), (tiles.*part.codes).end());
-    }
-    recording.kinds.emplace_back(kMatrixModeNames[mode]);
-    recording.tile_kinds.insert(recording.tile_kinds.end(), count, mode);
-  }
+  for (std::size_t mode = 0; mode < kMatrixModeNames.size(); ++mode)
+    append(answered(backend, form, MatrixMode(mode), count), std::string(kMatrixModeNames[mode]), count, recording);
+  const std::vector<MatrixProbe> probes = probes_of(matrix_form(form));
+  if (!probes.empty()) append(answered(backend, form, probes), "probes", probes.size(), recording);
   return recording;
 }
 

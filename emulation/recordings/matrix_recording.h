@@ -18,7 +18,7 @@ struct MatrixRecording {
   ScaledTiles tiles;
 };
 
-// Tiles 0 to count - 1 of every mode, answered by a device that has the instruction.
+// Tiles 0 to count - 1 of every mode and the probes, answered by a device that has the instruction.
 MatrixRecording record_matrix_instruction(const Backend& backend, const DeviceInfo& device, int form, uint64_t count);
 
 // Tensors a, b, c and d, sfa and sfb where there are scales, and input_class; in the metadata the instruction, its

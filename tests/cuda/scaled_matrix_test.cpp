@@ -91,7 +91,7 @@ struct Probe {
 };
 
 std::vector<Probe> probes() {
-  std::ifstream stream(HALFULP_TEST_DATA "/probes_blockscaled.tsv");
+  std::ifstream stream(HALFULP_TEST_DATA "/../../emulation/recordings/probes_blockscaled.tsv");
   std::vector<Probe> all;
   for (std::string line; std::getline(stream, line);) {
     if (line.empty() || line[0] == '#') continue;

@@ -135,7 +135,7 @@ std::vector<std::string> split(const std::string& text, char at) {
 }
 
 std::vector<std::vector<std::string>> rows_of(const std::string& file) {
-  std::ifstream stream(kGolden + file);
+  std::ifstream stream(kGolden + "../../emulation/recordings/" + file);
   std::vector<std::vector<std::string>> rows;
   for (std::string line; std::getline(stream, line);)
     if (!line.empty() && line[0] != '#') rows.push_back(split(line, '\t'));

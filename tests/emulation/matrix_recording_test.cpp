@@ -10,6 +10,7 @@
 #include <string>
 
 #include "emulation/matmul/scaled_tiles.h"
+#include "emulation/recordings/probes.h"
 #include "lib/error.h"
 
 namespace halfulp {
@@ -31,8 +32,13 @@ MatrixAnswers answer_plain(int id, const MatrixTiles& tiles) {
   return {.a = all.a, .b = all.b, .c = all.c, .d = all.d};
 }
 
+std::vector<uint32_t> answer_operands(int id, const MatrixAnswers& x) {
+  return answered_by_the_model(id, {.a = x.a, .b = x.b, .a_scales = {}, .b_scales = {}, .c = x.c, .d = {}}).d;
+}
+
 Backend backend() {
   Backend backend{};
+  backend.multiply_operands = answer_operands;
   backend.multiply_tiles = answer_plain;
   backend.multiply_scaled_tiles = answer_scaled;
   return backend;
@@ -88,6 +94,17 @@ TEST_F(MatrixRecordings, AreToldFromOtherFiles) {
   written_and_read(3);
   EXPECT_TRUE(is_matrix_recording(path()));
   EXPECT_THROW(is_matrix_recording(HALFULP_TEST_DATA "/h200/cvt.json"), InputError);
+}
+
+TEST(RecordedProbes, AreThoseThatAnInstructionCanBeAsked) {
+  const auto count = [](std::string_view ptx, std::string_view format) {
+    return probes_of(matrix_form(find_matrix_form(ptx, format, format))).size();
+  };
+  EXPECT_EQ(count("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "f16"), 30u);
+  EXPECT_EQ(count("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "tf32"), 48u);
+  EXPECT_EQ(count("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "f16"), 0u) << "K is another";
+  EXPECT_EQ(count("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", "e2m1"), 23u);
+  EXPECT_EQ(count("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block32", "e4m3"), 17u);
 }
 
 // All files of tests/golden/h200/mma.

@@ -52,10 +52,11 @@ TEST_F(Record, RecordsMatrixInstructionsThatReplayAgreesWith) {
   const Json rows = Json::parse(run.out)["matrices"];
   ASSERT_EQ(rows.size(), 19u);
   for (const Json& row : rows) EXPECT_EQ(row["mismatches"], 0) << row["instruction"];
-  const std::string nvfp4 = matrices + "/tcgen05_mma_cta_group_1_kind_mxf4nvf4_block_scale_block16_e2m1_e2m1.safetensors";
+  const std::string nvfp4 =
+      matrices + "/tcgen05_mma_cta_group_1_kind_mxf4nvf4_block_scale_block16_e2m1_e2m1.safetensors";
   const ProgramRun replayed = run_halfulp({"replay", nvfp4, "--json"});
   EXPECT_EQ(replayed.exit_code, 0) << replayed.err;
-  EXPECT_EQ(Json::parse(replayed.out)["matrices"][0]["outputs"], 2 * 9 * 128 * 16);
+  EXPECT_EQ(Json::parse(replayed.out)["matrices"][0]["outputs"], (2 * 9 + 23) * 128 * 16) << "modes and probes";
 }
 
 TEST_F(Record, ShowsWhatMatrixInstructionsAnswerOtherwise) {
@@ -64,7 +65,8 @@ TEST_F(Record, ShowsWhatMatrixInstructionsAnswerOtherwise) {
       run_halfulp({"record", "-o", file_, "-i", "cvt.rn.f16x2.e2m1x2", "--matrices", matrices, "--quick"},
                   {.environment = {"HALFULP_WRONG_MATRIX=1"}});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const ProgramRun replayed = run_halfulp({"replay", matrices + "/tcgen05_mma_cta_group_1_kind_f16_f16_f16.safetensors"});
+  const ProgramRun replayed =
+      run_halfulp({"replay", matrices + "/tcgen05_mma_cta_group_1_kind_f16_f16_f16.safetensors"});
   EXPECT_EQ(replayed.exit_code, 1);
   EXPECT_NE(replayed.out.find("First outputs of "), std::string::npos) << replayed.out;
 }
