@@ -74,7 +74,7 @@ class Variants {
       GemmJob job = observation.tiles.front().job;
       job.row = sliced;
       const std::size_t length = slice_length(job);
-      if (sliced.slices > 1) sliced.slices = int((job.k + length - 1) / std::max<std::size_t>(length, 1));
+      if (sliced.slices > 1) sliced.slices = int(std::max<std::size_t>(1, (job.k + length - 1) / length));
       if (slices > 1 && sliced.slices <= 1) break;  // slices have all of K
       add({.observation = o, .row = sliced});
       if (row.slices != 1) break;

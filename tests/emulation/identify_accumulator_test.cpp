@@ -107,6 +107,17 @@ TEST_F(IdentifyKernel, FindsPromotions) {
   }
 }
 
+// The sums are those that C starts with, whatever the slices.
+TEST_F(IdentifyKernel, TakesProductsOfNoTerms) {
+  const GemmJob job{.row = accumulator("sm90.qgmma.f32"),
+                    .m = 2,
+                    .n = 3,
+                    .k = 0,
+                    .a = {.format = e4m3_, .codes = {}},
+                    .b = {.format = e4m3_, .codes = {}}};
+  EXPECT_FALSE(identify(job, std::vector<uint32_t>(6, 0), f32_).fitting.empty());
+}
+
 TEST_F(IdentifyKernel, FindsSlices) {
   Accumulator row = accumulator("sm90.qgmma.f32");
   for (const int slices : {2, 4, 8, 16}) {
