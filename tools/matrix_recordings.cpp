@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "emulation/matmul/slices.h"
+#include "formats/catalog.h"
+#include "lib/error.h"
 #include "lib/threads.h"
 
 namespace halfulp {
@@ -23,7 +26,31 @@ std::string file_name(int form) {
   return name + ".safetensors";
 }
 
+// Why a row is no instruction's accumulator on these operands; empty where it is one.
+std::string refusal_of(const Accumulator& row, const MatrixRecording& recording) {
+  const MatrixForm is = matrix_form(recording.form);
+  const auto format = [](std::string_view name) { return kFormats[std::size_t(find_format(name))].format; };
+  const auto operand = [&](std::string_view name, const std::vector<uint32_t>& codes,
+                           const std::vector<uint32_t>& scales) {
+    GemmOperand x{.format = format(name), .codes = codes};
+    if (is.row_scales == 0) return x;
+    x.scale_format = format(is.scale), x.scales = scales, x.scaled = std::size_t(is.k / is.row_scales);
+    return x;
+  };
+  if (keeps_all_bits(row) || adds_in_f32(row)) return "adds up a whole product, and these are single instructions";
+  if (row.sum.format != format(is.d)) return "has sums of another format than " + std::string(is.d);
+  return refusal({.row = row,
+                  .m = std::size_t(is.m),
+                  .n = std::size_t(is.n),
+                  .k = std::size_t(is.k),
+                  .a = operand(is.a, recording.tiles.a, recording.tiles.a_scales),
+                  .b = operand(is.b, recording.tiles.b, recording.tiles.b_scales)});
+}
+
 MatrixFile compared(const std::string& path, MatrixRecording recording, const Accumulator* named) {
+  if (named != nullptr)
+    if (const std::string why = refusal_of(*named, recording); !why.empty())
+      throw InputError({.file = path}, fmt::format("--accumulator {} {}", named->name, why));
   const Accumulator* const row =
       named != nullptr ? named : &kAccumulators[std::size_t(accumulator_of(recording, path))];
   std::vector<std::size_t> differing = differing_outputs(recording, *row);

@@ -69,6 +69,16 @@ TEST_F(Replay, ShowsWhatAnotherAccumulatorMultipliesOtherwise) {
   EXPECT_NE(run.out.find("0xbf085800 (-0.5325927734375)"), std::string::npos) << run.out;
 }
 
+TEST_F(Replay, RefusesAnAccumulatorThatDoesNotTakeTheOperands) {
+  const std::string e4m3 = kH200 + "mma/wgmma_m64n8k32_e4m3.safetensors";
+  for (const char* const row : {"sm100.omma.f32", "sm100.utcqmma_mx.f32", "sm90.hmma.f32", "sm90.qgmma.f16", "ref.fp64",
+                                "ref.fp32_pairwise", "cutlass.sm90.fp8"}) {
+    const ProgramRun run = run_halfulp({"replay", e4m3, "-a", row});
+    EXPECT_EQ(run.exit_code, 3) << row;
+    EXPECT_NE(run.err.find(e4m3 + ": --accumulator " + row), std::string::npos) << run.err;
+  }
+}
+
 // Copies of a matrix recording with one thing wrong, of the same length.
 TEST_F(Replay, NamesWhatIsWrongWithAMatrixRecording) {
   const std::string good = read_file(kH200 + "mma/mma_m16n8k32_e4m3.safetensors");
