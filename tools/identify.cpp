@@ -28,9 +28,10 @@ constexpr std::string_view kNotes =
 are then rounded to nearest even. Operands, --c, --alpha and --beta are as for 'halfulp mma', whose --help says in which
 order an epilogue multiplies. A split or promoted kernel is found where it adds sums of equal runs of products.
 Tried are every accumulator of 'halfulp formats accumulators' that takes the operands, with promotions after 32, 64, 96
-and so on to 512, 768, 1024, 2048 and 4096 products, with 2 to 32 slices of K one after the other or interleaved by tiles of 16 to 256, with blocks from the last to
-the first, with C first or added last, and of NVFP4 with alpha as the product of both tensors' scales and as Transformer
-Engine rounds it. A candidate fits if all bits of all outputs are its own. All that fit are
+and so on to 512, 768, 1024, 2048 and 4096 products (not the ref rows, whose sums keep all bits), with 2 to 32 slices of
+K one after the other or interleaved by tiles of 16 to 256, with blocks from the last to the first, with C first or
+added last, and of NVFP4 with alpha as the product of both tensors' scales and as Transformer Engine rounds it. A
+candidate fits if all bits of all outputs are its own, a NaN's included. All that fit are
 listed: on these data they are one. Data in which exponents are far apart tell more of them apart than small numbers do.
 For the others the nearest variant is shown, and how many outputs refute it. Where nothing fits, the nearest is refuted by
 the output that has the fewest products other than zero, bit by bit; 'halfulp mma --explain' walks through that output.

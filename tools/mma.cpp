@@ -35,7 +35,8 @@ The epilogue is in FP32, each operation rounded to nearest even, in this order:
   fma(alpha, sum, beta * C)     with --beta (NVIDIA/cutlass epilogue/thread/linear_combination.h)
 A promotion adds to an FP32 total, nearest even: sum + total (CUTLASS fp8_accumulation.hpp) or, with the scales of
 DeepSeek's blocks, fma(scale_a * scale_b, sum, total) (DeepGEMM sm90_fp8_gemm_1d2d.cuh). Without --beta, C is what the
-accumulators start with; with slices or promotions it is added last.
+accumulators start with; with slices or promotions it is added last. Slices are K divided by their number, rounded up to
+whole blocks or promotions: the last is shorter, and there may be fewer. Of 192 promoted every 128, two are 128 and 64.
 
 Figures are against the exact product of the operands as they are given, scales unrounded; se are standard errors over
 rows of D, or its columns where there are more, and z = value / se. An ulp is the distance of D's numbers at the exact
@@ -76,6 +77,13 @@ void check_options(const Arguments& arguments) {
   for (const std::string& text : arguments.list("--fail-on")) parse_threshold(text);
 }
 
+// Before the work: whether there are such figures.
+void check_figures(const Arguments& arguments, const MmaProduct& product) {
+  const std::vector<uint32_t> none;
+  const MmaReport nothing = compare(product, none, std::nullopt, 0, 1, [](uint64_t) {});
+  for (const std::string& text : arguments.list("--fail-on")) fails(parse_threshold(text), flat_figures(nothing));
+}
+
 ExitCode check_thresholds(const Arguments& arguments, const MmaReport& report) {
   ExitCode code = ExitCode::good;
   const Json figures = flat_figures(report);
@@ -90,6 +98,7 @@ ExitCode check_thresholds(const Arguments& arguments, const MmaReport& report) {
 }
 
 ExitCode multiply(const Arguments& arguments, const MmaProduct& product) {
+  check_figures(arguments, product);
   const Backend* const device = multiplying_device(arguments, product.row);
   const int threads = threads_of(arguments);
   const std::optional<MmaSources> sources = sources_of(arguments, product);

@@ -100,7 +100,7 @@ constexpr Option kOptions[] = {
     {.names = "--csv", .help = "print the result as CSV", .group = "Output"},
     {.names = "--detail", .help = "add what a table has no room for to the JSON", .group = "Output"},
     {.names = "--fail-on", .value_name = "TEST",
-     .help = "exit with 1 if any result is so, such as 'sqnr_db<20'; repeatable", .group = "Output"},
+     .help = "exit with 1 if any result is so, such as 'rel_mse>0.01'; repeatable", .group = "Output"},
     {.names = "--color", .value_name = "WHEN",
      .help = "auto, always or never", .group = "Output", .default_value = "auto"},
     // How it runs. None of these changes a result.

@@ -464,6 +464,15 @@ TEST_F(Mma, RefusesOptionsThatMeanNothing) {
   EXPECT_EQ(mma("a.npy", "a.npy", "ref.fp64", joined(kE4m3, {"--explain", "0,0"})).exit_code, 2);
 }
 
+TEST_F(Mma, RefusesAnUnknownFigureBeforeItWorks) {
+  write("a", integers({2, 32}, 1));
+  const ProgramRun run =
+      mma("a.npy", "a.npy", "sm90.qgmma.f32", joined(kE4m3, {"--fail-on", "beauty>1", "-o", folder_ / "d.npy"}));
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(folder_.file_count(), 1u);
+}
+
 TEST_F(Mma, LeavesNothingBehindWhereItCannotWrite) {
   write("a", integers({2, 32}, 1));
   EXPECT_EQ(mma("a.npy", "a.npy", "sm90.qgmma.f32", joined(kE4m3, {"-o", folder_ / "no/d.npy"})).exit_code, 4);
