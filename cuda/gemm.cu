@@ -187,7 +187,9 @@ void gemm_on_gpu(const GemmJob& job, std::span<uint32_t> d) {
   if (job.m == 0 || job.n == 0) return;
   if (job.m > kMostRows) throw std::logic_error("a product has too many rows for one grid");
   const DeviceArray<uint8_t> left(job.m * job.n);
+  const DeviceArray<float> totals(adds_in_f32(job.row) ? left.size() : 0);
   GemmKernelJob to = kernel_job(job, d, left.data());
+  to.totals = totals.data();
   const Terms a(job.a, job.m, to), b(job.b, job.n, to);
   to.a = a.terms(), to.b = b.terms();
   a.lay_out(to, simd::kNanScaleB, simd::kNanScaleA);

@@ -31,6 +31,7 @@ struct GemmKernelJob {
   uint32_t* d;
   int segment, slice;  // steps, between promotions and of a slice
   uint8_t* left;       // 1 for each element that is left to the definition
+  float* totals;       // [m, n], where sums leave the accumulator before the end
 };
 
 // What a thread works on: the elements from [row, col] on.
@@ -315,20 +316,20 @@ __device__ void add_steps(const GemmKernelJob& job, const ThreadTile& at, int fi
   for (int step = first; step < end; ++step) add_step(job, at, step, tile, sums, left);
 }
 
-// A slice of K from zero, promoted where the row says so.
+// A slice of K from zero, into job.totals: promoted where the row says so. These sums are in memory and not in
+// registers, of which there would be too few.
 template <class StepTile>
-__device__ Square<float> slice_sums(const GemmKernelJob& job, const ThreadTile& at, int first, int end, StepTile& tile,
-                                    uint32_t& left) {
-  Square<float> total{};
+__device__ void add_slice(const GemmKernelJob& job, const ThreadTile& at, int first, int end, StepTile& tile,
+                          uint32_t& left) {
   for (int step = first; step < end; step += job.segment) {
     Square<float> sums{};
     add_steps(job, at, step, min(end, step + job.segment), tile, sums, left);
-    if (job.row.promotion.every == 0) return sums;
-    for_each_element([&](int i, int j) {
-      total.at[i][j] = promoted(job, at.row + i, at.col + j, step / job.segment, sums.at[i][j], total.at[i][j]);
+    for_each_output(job, at, [&](int i, int j, int64_t to) {
+      const float total = step == first ? 0 : job.totals[to], sum = sums.at[i][j];
+      job.totals[to] =
+          job.row.promotion.every == 0 ? sum : promoted(job, at.row + i, at.col + j, step / job.segment, sum, total);
     });
   }
-  return total;
 }
 
 // Whether sums leave the accumulator before the end (slices.h).
@@ -338,23 +339,26 @@ template <class StepTile, Sums kind>
 __global__ void __launch_bounds__(kGemmThreads) multiply(const __grid_constant__ GemmKernelJob job) {
   __shared__ StepTile tile;
   const ThreadTile at = thread_tile();
-  Square<float> sums{};
   uint32_t left = 0;
   const auto c_at = [&](int64_t to) { return job.c == nullptr ? 0 : sum_value(job.row, job.c[to]); };
   if constexpr (kind == Sums::chained) {
+    Square<float> sums{};
     for_each_output(job, at, [&](int i, int j, int64_t to) { sums.at[i][j] = c_at(to); });
     add_steps(job, at, 0, job.steps, tile, sums, left);
+    for_each_output(job, at, [&](int i, int j, int64_t to) { job.d[to] = sum_code(job.row, sums.at[i][j]); });
   } else {
+    for_each_output(job, at, [&](int, int, int64_t to) { job.d[to] = 0; });
     for (int step = 0; step < job.steps; step += job.slice) {
-      const Square<float> slice = slice_sums(job, at, step, min(job.steps, step + job.slice), tile, left);
-      for_each_element([&](int i, int j) { sums.at[i][j] += slice.at[i][j]; });
+      add_slice(job, at, step, min(job.steps, step + job.slice), tile, left);
+      for_each_output(job, at, [&](int, int, int64_t to) {
+        job.d[to] = bit_cast<uint32_t>(bit_cast<float>(job.d[to]) + job.totals[to]);
+      });
     }
-    for_each_output(job, at, [&](int i, int j, int64_t to) { sums.at[i][j] += c_at(to); });
+    for_each_output(
+        job, at, [&](int, int, int64_t to) { job.d[to] = sum_code(job.row, bit_cast<float>(job.d[to]) + c_at(to)); });
   }
-  for_each_output(job, at, [&](int i, int j, int64_t to) {
-    job.d[to] = sum_code(job.row, sums.at[i][j]);
-    job.left[to] = uint8_t(left >> (kThreadSide * i + j) & 1);
-  });
+  for_each_output(job, at,
+                  [&](int i, int j, int64_t to) { job.left[to] = uint8_t(left >> (kThreadSide * i + j) & 1); });
 }
 
 }  // namespace halfulp::gpu
