@@ -28,7 +28,8 @@ Its answers are compared one by one, and its checksums over chunks of 2^24 input
 sweep the --sample chunks spread over it, and those where answers differed when they were recorded; with --full every
 chunk. The table says how much that was. A full recording takes hours of processor time, the sample minutes.
 Kernels are compared in all of their chunks, in seconds; of runs of 16 elements that the recording keeps each code is
-shown. --instruction and --recipe choose: where one is given, only what is named is compared. --csv has conversions.
+shown. --instruction and --recipe choose: where one is given, only what is named is compared. --csv has conversions,
+or matrix instructions where there are only those.
 Inputs are named by numbers, and the file says what they are: of f32 sources number 0x3f800000 is 1.0 in lane 0.
 A .safetensors of 'halfulp record --matrices', or a folder of them, is compared output by output with the accumulator of
 its instruction on its GPU, or with the one that --accumulator names.
@@ -82,6 +83,11 @@ std::vector<MatrixFile> replay_matrices(const Arguments& arguments) {
       arguments.has("--accumulator") ? &accumulator_named(arguments.string("--accumulator")) : nullptr;
   std::vector<std::string> paths = paths_of(arguments);
   std::erase_if(paths, [](const std::string& path) { return !is_of_matrices(path); });
+  if (!paths.empty() && names_any(arguments))
+    throw UsageError(
+        fmt::format("--instruction and --recipe choose among conversions and kernels; {} is of a matrix "
+                    "instruction",
+                    paths.front()));
   std::vector<MatrixFile> files(paths.size());
   parallel_for(paths.size(), threads_of(arguments), [&](std::size_t i) { files[i] = replay_matrix(paths[i], named); });
   return files;
@@ -124,11 +130,15 @@ std::string csv_of(const std::vector<ReplayedFile>& files) {
   return to_csv(to_table(all));
 }
 
-std::string matrices_text(const std::vector<MatrixFile>& files, Color color) {
-  if (files.empty()) return "";
+std::vector<Facts> rows_of(const std::vector<MatrixFile>& files) {
   std::vector<Facts> rows;
   for (const MatrixFile& file : files) rows.push_back(row_of(file));
-  std::string text = to_text(to_table(rows), color);
+  return rows;
+}
+
+std::string matrices_text(const std::vector<MatrixFile>& files, Color color) {
+  if (files.empty()) return "";
+  std::string text = to_text(to_table(rows_of(files)), color);
   for (const MatrixFile& file : files)
     if (!file.differing.empty())
       text += fmt::format("\nFirst outputs of {} that differ:\n{}", file.path,
@@ -139,13 +149,13 @@ std::string matrices_text(const std::vector<MatrixFile>& files, Color color) {
 void print(const std::vector<ReplayedFile>& files, const std::vector<MatrixFile>& matrices, OutputMode mode,
            Color color) {
   if (mode == OutputMode::csv) {
-    std::cout << csv_of(files);
+    std::cout << (files.empty() ? to_csv(to_table(rows_of(matrices))) : csv_of(files));
   } else if (mode == OutputMode::json) {
     Json list = Json::array();
     for (const ReplayedFile& file : files) list.push_back(to_json(file));
-    std::vector<Facts> rows;
-    for (const MatrixFile& file : matrices) rows.push_back(row_of(file));
-    std::cout << dump_result("replay", {{"files", list}, {"matrices", to_json(rows)}});
+    Json products = to_json(rows_of(matrices));
+    for (std::size_t i = 0; i < matrices.size(); ++i) products[i]["differing"] = to_json(differing_rows(matrices[i]));
+    std::cout << dump_result("replay", {{"files", list}, {"matrices", products}});
   } else {
     std::string_view separator = "";
     for (const ReplayedFile& file : files) {

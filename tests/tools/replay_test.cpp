@@ -99,6 +99,16 @@ TEST_F(Replay, NamesWhatIsWrongWithAMatrixRecording) {
   EXPECT_EQ(run_halfulp({"replay", kH200 + "mma", "-a", "sm90.qgma.f32"}).exit_code, 2);
 }
 
+TEST_F(Replay, TellsMatricesInEveryMode) {
+  const std::string file = kH200 + "mma/wgmma_m64n8k32_e4m3.safetensors";
+  const ProgramRun csv = run_halfulp({"replay", file, "--csv"});
+  EXPECT_EQ(csv.exit_code, 0) << csv.err;
+  EXPECT_NE(csv.out.find("e4m3,e4m3,NVIDIA H200,sm90.qgmma.f32,40960,0"), std::string::npos) << csv.out;
+  const ProgramRun json = run_halfulp({"replay", file, "-a", "sm90.mma_sync_fp8.f32", "--json"});
+  EXPECT_EQ(Json::parse(json.out)["matrices"][0]["differing"][0]["recorded"], 0xbf085800u);
+  EXPECT_EQ(run_halfulp({"replay", file, "-i", "cvt.rz.bf16.f32"}).exit_code, 2) << "chooses nothing of matrices";
+}
+
 TEST_F(Replay, SaysWhatItDidNotCompare) {
   const ProgramRun run = run_halfulp({"replay", kH200 + "cvt_all.json", "--sample", "1", "-i", "cvt.rz.bf16.f32"});
   EXPECT_NE(run.out.find("16,777,216 inputs compared by checksum (4,294,967,296 recorded; --full compares all)"),
