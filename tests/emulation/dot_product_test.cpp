@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -297,6 +298,22 @@ TEST_P(EveryAccumulator, ChainsItsBlocks) {
       chained = dot_product(model_, operand(a_, first), operand(b_, first), model_.block, chained);
     ASSERT_EQ(dot_product(model_, operand(a_), operand(b_), kK, 0), chained);
   }
+}
+
+// Terms have their largest exponents together, significands below 2 each and so products below 4, sums of groups at
+// most 16 * 6 * 6: in units of the last kept bit that is the bound, which the terms themselves come near.
+TEST_P(EveryAccumulator, HasSumsThatFitTheirInteger) {
+  const bool groups = model_.scales == SumScales::groups;
+  const double units = std::ldexp(1.0, model_.kept_bits);
+  const double bound = groups ? (model_.block / kSumGroup * 576 * 4.0 + 2) * units : (model_.block * 4.0 + 2) * units;
+  EXPECT_LT(bound, std::ldexp(1.0, 63));
+  const Operand largest = operand_of(format_, format_.max_code());
+  BlockSum sum(model_.kept_bits, model_.least_exponent);
+  for (int pass = 0; pass < 2; ++pass)
+    for (int k = 0; k < model_.block && !groups; ++k)
+      pass == 0 ? sum.see(product_of(largest, largest)) : sum.add(product_of(largest, largest));
+  const double significand = std::ldexp(double(largest.significand), -largest.fraction_bits);
+  EXPECT_EQ(double(sum.total().significand), groups ? 0 : model_.block * significand * significand * units);
 }
 
 TEST_P(EveryAccumulator, HasOneZeroAndOneNan) {
