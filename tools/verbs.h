@@ -11,6 +11,7 @@ Verb cvt_verb();
 Verb quantize_verb();
 Verb dequantize_verb();
 Verb error_verb();
+Verb bias_verb();
 Verb mma_verb();
 Verb identify_verb();
 Verb record_verb();

@@ -1,0 +1,42 @@
+// halfulp bias: what rounding does on average, of a conversion, a tensor, a product, or a training phase.
+
+#include "tools/bias.h"
+
+#include <string>
+#include <vector>
+
+#include "formats/ptx_cvt.h"
+#include "tools/verbs.h"
+
+namespace halfulp {
+namespace {
+
+bool names_instruction(const std::vector<std::string>& subjects) {
+  return !subjects.empty() && subjects.front().starts_with("cvt.");
+}
+
+ExitCode run(const Arguments& arguments) {
+  const std::vector<std::string>& subjects = arguments.positionals("SUBJECT");
+  if (arguments.has("--format") || names_instruction(subjects)) return bias_of_conversion(arguments);
+  if (arguments.has("--x")) return bias_of_products(arguments);
+  if (arguments.has("--policy")) return bias_of_capture(arguments);
+  return bias_of_tensors(arguments);
+}
+
+}  // namespace
+
+Verb bias_verb() {
+  return {
+      .name = "bias",
+      .summary = "rounding bias: in closed form, of tensors, of products, per training phase",
+      .examples = {{"halfulp bias cvt.rs.satfinite.e2m1x4.f32", "what a stochastic conversion gives on average"},
+                   {"halfulp bias model.safetensors -r nvfp4/te", "what makes up the bias of each tensor"}},
+      .positionals = {{.name = "SUBJECT",
+                       .help = "a PTX conversion, or files of tensors as for 'halfulp error'",
+                       .count = Positional::Count::any}},
+      .options = {"--recipe", "--format", "--json", "--csv", "--color", "--threads", "--progress"},
+      .run = run,
+  };
+}
+
+}  // namespace halfulp
