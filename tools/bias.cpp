@@ -34,7 +34,9 @@ Verb bias_verb() {
       .positionals = {{.name = "SUBJECT",
                        .help = "a PTX conversion, or files of tensors as for 'halfulp error'",
                        .count = Positional::Count::any}},
-      .options = {"--recipe", "--format", "--json", "--csv", "--color", "--threads", "--progress"},
+      .options = {"--recipe", "--format",  "--x",       "--axis",  "--pad",     "--hadamard", "--signs",
+                  "--seed",   "--include", "--exclude", "--amax",  "--dtype",   "--policy",   "--json",
+                  "--csv",    "--detail",  "--fail-on", "--color", "--threads", "--progress"},
       .run = run,
   };
 }

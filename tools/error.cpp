@@ -4,22 +4,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
-#include <map>
 #include <mutex>
 
 #include "emulation/blocks/quantize.h"
 #include "emulation/panels.h"
-#include "lib/error.h"
 #include "lib/json.h"
-#include "lib/notice.h"
 #include "lib/table.h"
 #include "lib/threshold.h"
 #include "tools/device_recipes.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/recipe_option.h"
+#include "tools/tensor_results.h"
 #include "tools/verbs.h"
 
 namespace halfulp {
@@ -80,76 +77,6 @@ ErrorSums sums_of(const Arguments& arguments, const DeviceRecipes& device, const
   return sums;
 }
 
-Json describe(const Tensor& tensor, const Recipe& recipe) {
-  return {{"file", tensor.file},
-          {"tensor", tensor.name},
-          {"dtype", std::string(row(tensor.dtype).name)},
-          {"shape", tensor.shape},
-          {"recipe", std::string(recipe.name)}};
-}
-
-uint64_t work(const Arguments& arguments, const std::vector<Tensor>& tensors,
-              const std::vector<const Recipe*>& recipes) {
-  uint64_t elements = 0;
-  for (const Tensor& tensor : tensors)
-    for (const Recipe* recipe : recipes)
-      if (refusal(arguments, *recipe, tensor).empty())
-        elements += reading_of(arguments, *recipe, tensor).layout.padded.shape().elements() *
-                    uint64_t(passes(arguments, *recipe));
-  return elements;
-}
-
-bool taken_by_all(const Arguments& arguments, const std::vector<const Recipe*>& recipes, const Tensor& tensor) {
-  return std::ranges::all_of(recipes,
-                             [&](const Recipe* recipe) { return refusal(arguments, *recipe, tensor).empty(); });
-}
-
-// A recipe's figures over all tensors that every recipe takes, so that the recipes' totals speak of the same values.
-Json totals_of(const std::vector<ErrorSums>& sums, const std::vector<const Recipe*>& recipes) {
-  Json totals = Json::array();
-  for (std::size_t i = 0; i < recipes.size(); ++i) {
-    totals.push_back(sums[i].figures());
-    totals.back()["recipe"] = std::string(recipes[i]->name);
-  }
-  return totals;
-}
-
-Json measure(const Arguments& arguments, const DeviceRecipes& device, const std::vector<Tensor>& tensors,
-             const std::vector<const Recipe*>& recipes) {
-  Json body = {{"results", Json::array()}, {"skipped", Json::array()}, {"totals", Json::array()}};
-  std::vector<ErrorSums> totals;
-  for (const Recipe* recipe : recipes) totals.emplace_back(*recipe, detail_of(arguments));
-  Progress progress("error", work(arguments, tensors, recipes), ProgressUnit::elements, progress_of(arguments));
-  for (std::size_t number = 0; number < tensors.size(); ++number) {
-    const Tensor& tensor = tensors[number];
-    for (std::size_t i = 0; i < recipes.size(); ++i) {
-      Json json = describe(tensor, *recipes[i]);
-      const std::string reason = refusal(arguments, *recipes[i], tensor);
-      if (!reason.empty()) {
-        json["reason"] = reason;
-        body["skipped"].push_back(std::move(json));
-        continue;
-      }
-      const ErrorSums sums = sums_of(arguments, device, *recipes[i], tensor, number, progress);
-      if (taken_by_all(arguments, recipes, tensor)) totals[i].merge(sums);
-      json.update(sums.figures());
-      body["results"].push_back(std::move(json));
-    }
-  }
-  if (tensors.size() > 1) body["totals"] = totals_of(totals, recipes);
-  return body;
-}
-
-// A column of figures: where the number is in a result's JSON, and its digits in the text. Only a CSV, which no screen
-// has to hold, has those of kCsv.
-enum class Shown { always, csv };
-struct FigureColumn {
-  std::string_view title;
-  std::string_view figure;  // a JSON pointer
-  int digits;
-  Shown shown = Shown::always;
-};
-
 constexpr FigureColumn kFigureColumns[] = {
     {.title = "sqnr_db", .figure = "/sqnr_db", .digits = 4},
     {.title = "rate_bits", .figure = "/rate_bits", .digits = 4, .shown = Shown::csv},
@@ -167,63 +94,11 @@ constexpr FigureColumn kFigureColumns[] = {
     {.title = "scale_max", .figure = "/scale_max", .digits = 4},
 };
 
-std::vector<Cell> table_row(const Json& json, Shown shown) {
-  const bool total = !json.contains("tensor");
-  std::vector<Cell> cells{total ? "(all)" : json.at("tensor").get<std::string>(), json.at("recipe").get<std::string>(),
-                          count_cell(json.at("elements").get<uint64_t>())};
-  if (shown == Shown::csv) {
-    cells.emplace_back(total ? "" : json.at("file").get<std::string>());
-    cells.emplace_back(total ? "" : shape_text(json.at("shape").get<std::vector<uint64_t>>()));
-  }
-  for (const FigureColumn& column : kFigureColumns) {
-    if (column.shown > shown) continue;
-    const Json& value = json.at(Json::json_pointer(std::string(column.figure)));
-    cells.push_back(value.is_null() ? Cell("-", "") : number_cell(to_double(value), column.digits));
-  }
-  return cells;
-}
-
-Table table_of(const Json& body, Shown shown) {
-  Table table{.columns = {{"tensor", Align::left}, {"recipe", Align::left}, {"elements"}}, .rows = {}};
-  if (shown == Shown::csv) table.columns.insert(table.columns.end(), {{"file", Align::left}, {"shape", Align::left}});
-  for (const FigureColumn& column : kFigureColumns)
-    if (column.shown <= shown) table.columns.push_back({std::string(column.title)});
-  for (const char* part : {"results", "totals"})
-    for (const Json& json : body.at(part)) table.rows.push_back(table_row(json, shown));
-  return table;
-}
-
-// Says on stderr what was left out and why, one line for each reason.
-void report_skipped(const Json& skipped) {
-  std::map<std::string, std::vector<std::string>> tensors;
-  for (const Json& json : skipped)
-    tensors[json.at("reason").get<std::string>()].push_back(json.at("tensor").get<std::string>());
-  for (const auto& [reason, names] : tensors)
-    notice(fmt::format("skipped {}{}: {}", names.front(),
-                       names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", reason));
-}
-
 // Refuses a metric that there is not before the work, not after it.
 void check_metrics(const Arguments& arguments, const std::vector<const Recipe*>& recipes) {
   for (const std::string& text : arguments.list("--fail-on"))
     for (const Recipe* recipe : recipes)
       fails(parse_threshold(text), ErrorSums(*recipe, ErrorDetail::summary).figures());
-}
-
-ExitCode check_thresholds(const Arguments& arguments, const Json& results) {
-  ExitCode code = ExitCode::good;
-  for (const std::string& text : arguments.list("--fail-on")) {
-    const Threshold threshold = parse_threshold(text);
-    for (const Json& json : results) {
-      const Json& value = json.at(threshold.metric);
-      if (value.is_null() || !fails(threshold, json)) continue;  // null: a figure that the recipe does not have
-      notice(fmt::format("{} under {}: {} is {}, and --fail-on '{}'", json.at("tensor").get<std::string>(),
-                         json.at("recipe").get<std::string>(), threshold.metric, shortest_decimal(to_double(value)),
-                         text));
-      code = ExitCode::check_failed;
-    }
-  }
-  return code;
 }
 
 ExitCode run(const Arguments& arguments) {
@@ -235,15 +110,17 @@ ExitCode run(const Arguments& arguments) {
   check_seed(arguments, recipes);
   check_metrics(arguments, recipes);
   const std::vector<Tensor> tensors = open_inputs(arguments, arguments.positionals("FILE"));
-  const Json body = measure(arguments, device_recipes(arguments, recipes), tensors, recipes);
-
-  if (body.at("results").empty())
-    throw InputError(where(tensors.front()), body.at("skipped").front().at("reason").get<std::string>());
-  report_skipped(body.at("skipped"));
+  const DeviceRecipes device = device_recipes(arguments, recipes);
+  const Json body = measure_tensors<ErrorSums>(
+      arguments, "error", tensors, recipes,
+      [&](const Recipe& recipe) { return ErrorSums(recipe, detail_of(arguments)); },
+      [&](const Recipe& recipe, const Tensor& tensor, std::size_t number, Progress& progress) {
+        return sums_of(arguments, device, recipe, tensor, number, progress);
+      });
   switch (mode) {
     case OutputMode::json: std::cout << dump_result("error", body); break;
-    case OutputMode::csv: std::cout << to_csv(table_of(body, Shown::csv)); break;
-    case OutputMode::text: std::cout << to_text(table_of(body, Shown::always), color); break;
+    case OutputMode::csv: std::cout << to_csv(figure_table(body, kFigureColumns, Shown::csv)); break;
+    case OutputMode::text: std::cout << to_text(figure_table(body, kFigureColumns, Shown::always), color); break;
   }
   return check_thresholds(arguments, body.at("results"));
 }

@@ -90,6 +90,18 @@ constexpr Option kOptions[] = {
     {.names = "--compare", .value_name = "N",
      .help = "at most N outputs are compared with the exact product, spread over D; 0: none; without it as many as 2^31 "
              "multiply-adds allow", .group = "What"},
+    {.names = "--x", .value_name = "FILE[:TENSOR]",
+     .help = "activations [tokens, in] of a linear layer, or the first operand of a product", .group = "What"},
+    {.names = "--w", .value_name = "FILE[:TENSOR]",
+     .help = "weights [out, in], or the second operand", .group = "What"},
+    {.names = "--dy", .value_name = "FILE[:TENSOR]",
+     .help = "gradients of the output [tokens, out]: dgrad and wgrad too", .group = "What"},
+    {.names = "--draws", .value_name = "N",
+     .help = "how often the product is quantized anew, each time with random bits of its own", .group = "What",
+     .default_value = "64"},
+    {.names = "--policy", .value_name = "NAME|FILE",
+     .help = "which recipe each role has in each phase of training; 'halfulp formats policies' lists those there are",
+     .group = "What"},
     // Where it goes.
     {.names = "--output,-o", .value_name = "FILE",
      .help = "output file, written whole or not at all", .group = "Output"},

@@ -69,14 +69,24 @@ void ErrorSums::add(const TensorScale& tensor, const Matrix& shape, std::span<co
                     const std::optional<Matrix>& counted) {
   const ErrorPart part{
       .recipe = recipe_, .detail = detail_, .tensor = tensor, .shape = shape, .counted = counted.value_or(shape)};
-  const uint64_t size = cluster_size(*recipe_, shape);
-  cluster_size_ = std::max(cluster_size_, size);
-  if constexpr (std::is_same_v<Source, float>)
-    if (with_.tally_errors != nullptr && size <= kMaxDeviceCluster) return with_.tally_errors(part, x, random, tally_);
+  if constexpr (std::is_same_v<Source, float>) {
+    const uint64_t size = cluster_size(*recipe_, shape);
+    if (with_.tally_errors != nullptr && size <= kMaxDeviceCluster) {
+      cluster_size_ = std::max(cluster_size_, size);
+      return with_.tally_errors(part, x, random, tally_);
+    }
+  }
   std::vector<std::byte> codes(code_bytes(*recipe_, shape)), scales(scale_bytes(*recipe_, shape));
   std::vector<float> q(x.size());
   quantize(with_, *recipe_, tensor, shape, x, random, codes, scales);
   with_.dequantize(*recipe_, tensor, shape, codes, scales, q);
+  add_quantized<Source>(part, x, codes, scales, q);
+}
+
+template <class Source>
+void ErrorSums::add_quantized(const ErrorPart& part, std::span<const Source> x, std::span<const std::byte> codes,
+                              std::span<const std::byte> scales, std::span<const float> q) {
+  cluster_size_ = std::max(cluster_size_, cluster_size(*recipe_, part.shape));
   tally_errors<Source>(part, x, codes, scales, q, tally_);
 }
 
@@ -88,6 +98,15 @@ template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const 
                              const std::optional<Matrix>&);
 template void ErrorSums::add(const TensorScale&, const Matrix&, std::span<const uint64_t>, const Randomness&,
                              const std::optional<Matrix>&);
+
+template void ErrorSums::add_quantized(const ErrorPart&, std::span<const float>, std::span<const std::byte>,
+                                       std::span<const std::byte>, std::span<const float>);
+template void ErrorSums::add_quantized(const ErrorPart&, std::span<const double>, std::span<const std::byte>,
+                                       std::span<const std::byte>, std::span<const float>);
+template void ErrorSums::add_quantized(const ErrorPart&, std::span<const int64_t>, std::span<const std::byte>,
+                                       std::span<const std::byte>, std::span<const float>);
+template void ErrorSums::add_quantized(const ErrorPart&, std::span<const uint64_t>, std::span<const std::byte>,
+                                       std::span<const std::byte>, std::span<const float>);
 
 void ErrorSums::merge(const ErrorSums& other) {
   cluster_size_ = std::max(cluster_size_, other.cluster_size_);

@@ -31,6 +31,11 @@ class ErrorSums {
   void add(const TensorScale& tensor, const Matrix& shape, std::span<const Source> x, const Randomness& random = {},
            const std::optional<Matrix>& counted = {});
 
+  // The same of codes and scales that are there already, and the values q that come back from them.
+  template <class Source>
+  void add_quantized(const ErrorPart& part, std::span<const Source> x, std::span<const std::byte> codes,
+                     std::span<const std::byte> scales, std::span<const float> q);
+
   void merge(const ErrorSums& other);
 
   // The figures by name: `halfulp error --help` says what each is. A figure that has no value is NaN.

@@ -1,0 +1,227 @@
+#include "emulation/analysis/bias.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "emulation/analysis/figure.h"
+
+namespace halfulp {
+namespace {
+
+constexpr std::size_t kWorstBlocks = 16;
+constexpr std::size_t kShownElements = 64;  // of a block
+
+// By squared error; of equal ones the first in the tensor.
+bool is_worse(const WorstBlock& a, const WorstBlock& b) {
+  if (a.squared_error != b.squared_error) return a.squared_error > b.squared_error;
+  return std::pair(a.row, a.col) < std::pair(b.row, b.col);
+}
+
+const char* stratum_group(int stratum) {
+  return stratum < kFirstEighth ? "by_sign" : stratum < kFirstBinade ? "by_eighth" : "by_binade";
+}
+
+std::string stratum_key(int stratum) {
+  if (stratum < kFirstEighth) return stratum == 0 ? "positive" : "negative";
+  return std::to_string(stratum < kFirstBinade ? stratum - kFirstEighth : stratum - kFirstBinade + kLeastBinade);
+}
+
+Json mean_figure(const RatioSums<1>& sums) {
+  return tested({.value = sums.ratio(0),
+                 .se = sums.standard_error(0),
+                 .n = sums.clusters(),
+                 .unit = "as the tensor's values",
+                 .method = "delta method over clusters"});
+}
+
+template <class Source>
+float finite_magnitude(const Cluster<Source>& c) {
+  double amax = 0;
+  for (uint64_t row = 0; row < c.rows; ++row)
+    for (uint64_t at = row * c.stride; at < row * c.stride + c.cols; ++at)
+      if (is_finite(double(c.x[at]))) amax = std::fmax(amax, absolute(double(c.x[at])));
+  return float(amax);
+}
+
+}  // namespace
+
+// What one cluster adds up to.
+struct ClusterBias {
+  RatioSums<BiasSums::kNumerators>::Vector parts{};
+  double squared_value = 0, error = 0, count = 0;
+  std::map<int, std::pair<double, double>> strata;  // error and count
+
+  template <class Source>
+  void add(const StageErrors& errors, Source x, ErrorDetail detail) {
+    const double value = double(x);
+    double squared = 0, shrinkage = 0;  // of the stage before
+    for (int stage = 0; stage < kStages; ++stage) {
+      const Moments& e = errors.of[stage];
+      parts[std::size_t(BiasSums::squared_part + stage)] += e.square - std::exchange(squared, e.square);
+      parts[std::size_t(BiasSums::shrinkage_part + stage)] +=
+          -e.mean * value - std::exchange(shrinkage, -e.mean * value);
+    }
+    parts[BiasSums::squared_total] += squared;
+    parts[BiasSums::shrinkage_total] += shrinkage;
+    squared_value += value * value;
+    error += errors.total().mean;
+    count += 1;
+    if (value == 0) return;
+    for (int kind = 0; kind < stratum_kinds(detail); ++kind) {
+      std::pair<double, double>& stratum = strata[stratum_of(StratumKind(kind), value)];
+      stratum.first += errors.total().mean;
+      stratum.second += 1;
+    }
+  }
+};
+
+BiasSums::BiasSums(const Recipe& recipe, ErrorDetail detail)
+    : recipe_(&recipe), detail_(detail), errors_(recipe, detail) {}
+
+template <class Source>
+void BiasSums::add(const BiasPart& part, std::span<const Source> x, const Randomness& random) {
+  const Matrix shape = part.panel.shape;
+  const ErrorPart errors{.recipe = recipe_,
+                         .detail = detail_,
+                         .tensor = part.tensor,
+                         .shape = shape,
+                         .counted = part.counted.value_or(shape)};
+  std::vector<std::byte> codes(code_bytes(*recipe_, shape)), scales(scale_bytes(*recipe_, shape));
+  std::vector<float> q(x.size());
+  quantize<Source>(*recipe_, part.tensor, shape, x, random, codes, scales);
+  dequantize(*recipe_, part.tensor, shape, codes, scales, q);
+  errors_.add_quantized<Source>(errors, x, codes, scales, q);
+
+  const Quantized<Source> made{.x = x, .q = q, .codes = codes, .scales = scales};
+  const ClusterGrid grid = cluster_grid(errors);
+  for (uint64_t number = 0; number < grid.count(); ++number) add_cluster(part, grid, number, made);
+}
+
+template <class Source>
+void BiasSums::add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64_t number,
+                           const Quantized<Source>& made) {
+  const Cluster<Source> c = cluster_at(grid, made.x.data(), made.q.data(), number);
+  const bool scaled = has_scale(*recipe_);
+  const uint32_t code = scaled ? load_stored(recipe_->scale.storage_bits(), made.scales.data(), grid.block(number)) : 0;
+  const StagedBlock block = staged_block(*recipe_, part.tensor, code, scaled ? finite_magnitude(c) : part.tensor.amax);
+  ClusterBias sums;
+  for (uint64_t row = 0; row < c.rows; ++row)
+    for (uint64_t at = row * c.stride; at < row * c.stride + c.cols; ++at)
+      if (is_finite(double(c.x[at])) && is_finite(c.q[at]))
+        sums.add(stage_errors(block, c.x[at], c.q[at]), c.x[at], detail_);
+  if (sums.count == 0) return;
+  parts_.add(sums.parts, sums.squared_value);
+  mean_.add({sums.error}, sums.count);
+  for (const auto& [stratum, sum] : sums.strata) strata_[stratum].add({sum.first}, sum.second);
+  if (sums.parts[squared_total] > 0) keep_if_worst(part, block, sums, c, made, code);
+}
+
+// Of the blocks with the largest squared errors, what there is to see.
+template <class Source>
+void BiasSums::keep_if_worst(const BiasPart& part, const StagedBlock& staged, const ClusterBias& sums,
+                             const Cluster<Source>& c, const Quantized<Source>& made, uint32_t scale_code) {
+  const uint64_t first = uint64_t(c.x - made.x.data());
+  WorstBlock block{.row = part.panel.first_row + first / part.panel.shape.cols,
+                   .col = part.panel.first_col + first % part.panel.shape.cols,
+                   .squared_error = sums.parts[squared_total],
+                   .squared_value = sums.squared_value,
+                   .scale_code = scale_code,
+                   .scale = staged.scale};
+  if (worst_.size() == kWorstBlocks && !is_worse(block, worst_.back())) return;
+  std::copy_n(&sums.parts[squared_part], kStages, block.parts);
+  const FormatEntry& element = recipe_->element.entry();
+  for (uint64_t row = 0; row < c.rows; ++row) {
+    for (uint64_t at = row * c.stride; at < row * c.stride + c.cols && block.x.size() < kShownElements; ++at) {
+      block.x.push_back(double(c.x[at]));
+      block.q.push_back(c.q[at]);
+      block.codes.push_back(load_stored(element.storage_bits, made.codes.data(), first + at) >> element.storage_shift);
+    }
+  }
+  insert_worst(std::move(block));
+}
+
+void BiasSums::insert_worst(WorstBlock block) {
+  worst_.insert(std::ranges::upper_bound(worst_, block, is_worse), std::move(block));
+  if (worst_.size() > kWorstBlocks) worst_.pop_back();
+}
+
+template void BiasSums::add(const BiasPart&, std::span<const float>, const Randomness&);
+template void BiasSums::add(const BiasPart&, std::span<const double>, const Randomness&);
+template void BiasSums::add(const BiasPart&, std::span<const int64_t>, const Randomness&);
+template void BiasSums::add(const BiasPart&, std::span<const uint64_t>, const Randomness&);
+
+void BiasSums::merge(const BiasSums& other) {
+  errors_.merge(other.errors_);
+  parts_.merge(other.parts_);
+  mean_.merge(other.mean_);
+  for (const auto& [stratum, sums] : other.strata_) strata_[stratum].merge(sums);
+  for (const WorstBlock& block : other.worst_) insert_worst(block);
+}
+
+Json BiasSums::figures() const {
+  Json figures = errors_.figures();
+  figures["bias"] = bias_figures();
+  figures["decomposition"] = decomposition();
+  figures["worst_blocks"] = worst_blocks();
+  return figures;
+}
+
+Json BiasSums::bias_figures() const {
+  const char* const method = is_random(*recipe_) && !has_closed_form(*recipe_) ? "one draw; delta method over clusters"
+                             : is_random(*recipe_) ? "expectation over random words; delta method over clusters"
+                                                   : "delta method over clusters";
+  Json bias = {{"mean_error", mean_figure(mean_)},
+               {"shrinkage", tested({.value = parts_.ratio(shrinkage_total),
+                                     .se = parts_.standard_error(shrinkage_total),
+                                     .n = parts_.clusters(),
+                                     .unit = "of sum x^2",
+                                     .method = method})}};
+  bias["mean_error"]["method"] = method;
+  for (const auto& [stratum, sums] : strata_) {
+    Json figure = mean_figure(sums);
+    figure["elements"] = uint64_t(sums.denominator());
+    bias[stratum_group(stratum)][stratum_key(stratum)] = std::move(figure);
+  }
+  return bias;
+}
+
+// The parts add up to the total but for the rounding of each to FP64.
+Json BiasSums::decomposition() const {
+  Json parts;
+  const auto add = [&](const char* of, std::size_t first, std::size_t total) {
+    for (std::size_t stage = 0; stage < kStages; ++stage) {
+      parts[of][std::string(kStageNames[stage])] = parts_.ratio(first + stage);
+      parts["se"][of][std::string(kStageNames[stage])] = parts_.standard_error(first + stage);
+    }
+    parts[of]["total"] = parts_.ratio(total);
+    parts["se"][of]["total"] = parts_.standard_error(total);
+  };
+  add("rel_mse", squared_part, squared_total);
+  add("shrinkage", shrinkage_part, shrinkage_total);
+  return parts;
+}
+
+Json BiasSums::worst_blocks() const {
+  Json blocks = Json::array();
+  const double total = parts_.ratio(squared_total) * parts_.denominator();
+  for (const WorstBlock& block : worst_) {
+    Json json = {{"row", block.row},
+                 {"col", block.col},
+                 {"squared_error", block.squared_error},
+                 {"rel_mse", block.squared_error / block.squared_value},
+                 {"share", block.squared_error / total},
+                 {"x", block.x},
+                 {"q", block.q},
+                 {"codes", block.codes}};
+    if (has_scale(*recipe_)) json.update({{"scale", block.scale}, {"scale_code", block.scale_code}});
+    for (std::size_t stage = 0; stage < kStages; ++stage)
+      json["parts"][std::string(kStageNames[stage])] = block.parts[stage];
+    blocks.push_back(std::move(json));
+  }
+  return blocks;
+}
+
+}  // namespace halfulp

@@ -1,0 +1,136 @@
+// halfulp report: results of other verbs as one HTML page. What the page shows and how is in tools/report/.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "emulation/blocks/recipes.h"
+#include "lib/atomic_file.h"
+#include "lib/error.h"
+#include "lib/json.h"
+#include "lib/mapped_file.h"
+#include "lib/notice.h"
+#include "lib/utf8.h"
+#include "tools/options.h"
+#include "tools/report/page_text.h"
+#include "tools/verbs.h"
+
+namespace halfulp {
+namespace {
+
+constexpr std::string_view kNotes =
+    R"(RESULT is what a verb prints with --json: of error, bias, mma, identify, replay, record, doctor, formats, explain or
+cvt. Each file becomes a section: what was run, what was found, plots, and tables that sort and filter. --detail gives
+'halfulp error' more to plot. The page needs no network and no other file; the same results give the same bytes.
+A link to a part of the page holds its place after '#': #section=2&tensor=NAME&recipe=NAME&plot=scales.
+Charts are drawn by Chart.js (MIT), which is in the page.)";
+
+constexpr std::string_view kVerbs[] = {"bias",    "cvt",      "doctor", "error",  "explain",
+                                       "formats", "identify", "mma",    "record", "replay"};
+
+// Far more than any result has; what comes after recurses.
+constexpr int kMaxDepth = 64;
+
+Json parse(const std::string& path, std::string_view text) {
+  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > kMaxDepth) throw InputError({.file = path}, "is nested too deeply for a result of halfulp");
+    return true;
+  };
+  try {
+    return Json::parse(text, check_depth);
+  } catch (const Json::parse_error& error) {
+    const bool ends = error.byte > text.size();
+    throw InputError({.file = path, .tensor = {}, .byte = ends ? text.size() : error.byte - 1},
+                     ends ? "the file ends within its JSON: was it cut off?"
+                          : "is not JSON; a result is what a verb prints with --json");
+  } catch (const Json::exception&) {
+    throw InputError({.file = path}, "has a number that no JSON reader takes");
+  }
+}
+
+// The verb whose result it is.
+std::string verb_of(const std::string& path, std::string_view text, const Json& result) {
+  constexpr std::string_view kPrefix = "halfulp.", kVersion1 = "/1";
+  if (!result.is_object() || !result.contains("schema") || !result.at("schema").is_string())
+    throw InputError({.file = path}, "is JSON without \"schema\"; expected what a verb of halfulp prints with --json");
+  const std::string schema = result.at("schema").get<std::string>();
+  const std::size_t byte = text.find('"' + schema + '"');
+  Where where{.file = path};
+  if (byte != std::string_view::npos) where.byte = byte;
+  if (!schema.starts_with(kPrefix))
+    throw InputError(where, fmt::format("its schema is '{}'; expected halfulp.VERB/1", shortened(schema)));
+  if (!schema.ends_with(kVersion1))
+    throw InputError(where, fmt::format("its schema is '{}'; this halfulp reads version 1", shortened(schema)));
+  std::string verb = schema.substr(kPrefix.size(), schema.size() - kPrefix.size() - kVersion1.size());
+  if (std::ranges::find(kVerbs, verb) == std::end(kVerbs))
+    throw InputError(where,
+                     fmt::format("its schema is '{}', which no verb of this halfulp prints{}", shortened(schema),
+                                 did_you_mean(verb, std::vector<std::string>(std::begin(kVerbs), std::end(kVerbs)))));
+  return verb;
+}
+
+Json section_of(const std::string& path) {
+  const MappedFile file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  Json result = parse(path, text);
+  const std::string verb = verb_of(path, text, result);
+  return {{"file", path}, {"verb", verb}, {"result", std::move(result)}};
+}
+
+// The JSON within a script element, which a "<" could end.
+std::string embeddable(const Json& data) {
+  constexpr int kCompact = -1;
+  std::string text;
+  for (const char c : data.dump(kCompact, ' ', false, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string page_of(const Json& data) {
+  constexpr std::size_t kPlace = kPageText.find(kDataMark);
+  static_assert(kPlace != std::string_view::npos && kPageText.rfind(kDataMark) == kPlace);
+  std::string page(kPageText.substr(0, kPlace));
+  page += embeddable(data);
+  page += kPageText.substr(kPlace + kDataMark.size());
+  return page;
+}
+
+ExitCode run(const Arguments& arguments) {
+  if (!arguments.has("--output")) throw UsageError("-o FILE.html: the file to write the page into is missing");
+  Json sections = Json::array();
+  for (const std::string& path : arguments.positionals("RESULT")) sections.push_back(section_of(path));
+  const std::string page = page_of({{"sections", std::move(sections)}});
+  if (!kHasCharts) notice("built without Chart.js: the page has tables only (see tools/CMakeLists.txt)");
+  AtomicFile file(arguments.string("--output"));
+  file.write(std::as_bytes(std::span(page)));
+  file.commit();
+  return ExitCode::good;
+}
+
+}  // namespace
+
+Verb report_verb() {
+  return {
+      .name = "report",
+      .summary = "results as one HTML page: findings, plots, tables",
+      .examples = {{"halfulp error model.safetensors -r nvfp4/te,mxfp8/te --detail --json > error.json && "
+                    "halfulp report error.json -o error.html",
+                    "what two recipes cost a model"},
+                   {"halfulp report error.json mma.json -o all.html", "several results, a section each"}},
+      .positionals = {{.name = "RESULT",
+                       .help = "a file that a verb's --json was written into",
+                       .count = Positional::Count::at_least_one}},
+      .options = {"--output"},
+      .run = run,
+      .notes = kNotes,
+  };
+}
+
+}  // namespace halfulp

@@ -1,0 +1,16 @@
+# cmake -DSOURCE=<this folder> -DCHARTS=<chart.min.js, or empty> -DSCRIPTS=<a.js;b.js> -DOUTPUT=<page_text.h> -P embed.cmake
+# The page's parts in one header.
+file(READ ${SOURCE}/page.css HALFULP_STYLE)
+file(READ ${SOURCE}/chart_js_licence.txt HALFULP_CHART_LICENCE)
+foreach(script IN LISTS SCRIPTS)
+  file(READ ${SOURCE}/${script} text)
+  string(APPEND HALFULP_SCRIPT "${text}")
+endforeach()
+set(HALFULP_HAS_CHARTS false)
+if(CHARTS)
+  file(READ ${CHARTS} HALFULP_CHARTS)
+  set(HALFULP_HAS_CHARTS true)
+endif()
+configure_file(${SOURCE}/page.html ${OUTPUT}.html @ONLY)
+file(READ ${OUTPUT}.html HALFULP_PAGE)
+configure_file(${SOURCE}/page_text.h.in ${OUTPUT} @ONLY)
