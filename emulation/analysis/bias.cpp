@@ -29,12 +29,22 @@ std::string stratum_key(int stratum) {
   return std::to_string(stratum < kFirstBinade ? stratum - kFirstEighth : stratum - kFirstBinade + kLeastBinade);
 }
 
-Json mean_figure(const RatioSums<1>& sums) {
-  return tested({.value = sums.ratio(0),
-                 .se = sums.standard_error(0),
-                 .n = sums.clusters(),
-                 .unit = "as the tensor's values",
-                 .method = "delta method over clusters"});
+// Values come back in FP32, half an ulp of which is 2^-24 of them.
+constexpr double kFp32Resolution = 0x1p-24;
+
+Figure mean_figure(const RatioSums<1>& sums, double root_mean_square, std::string_view method) {
+  return {.value = sums.ratio(0),
+          .se = sums.standard_error(0),
+          .n = sums.clusters(),
+          .unit = "as the tensor's values",
+          .method = method,
+          .resolution = kFp32Resolution * root_mean_square};
+}
+
+std::string_view method_of(const Recipe& recipe) {
+  if (!is_random(recipe)) return "delta method over clusters";
+  return has_closed_form(recipe) ? "expectation over random words; delta method over clusters"
+                                 : "one draw; delta method over clusters";
 }
 
 template <class Source>
@@ -52,7 +62,11 @@ float finite_magnitude(const Cluster<Source>& c) {
 struct ClusterBias {
   RatioSums<BiasSums::kNumerators>::Vector parts{};
   double squared_value = 0, error = 0, count = 0;
-  std::map<int, std::pair<double, double>> strata;  // error and count
+  struct Stratum {
+    double error = 0, count = 0;
+  };
+  Stratum signs[2];
+  std::map<int, Stratum> others;
 
   template <class Source>
   void add(const StageErrors& errors, Source x, ErrorDetail detail) {
@@ -70,11 +84,14 @@ struct ClusterBias {
     error += errors.total().mean;
     count += 1;
     if (value == 0) return;
-    for (int kind = 0; kind < stratum_kinds(detail); ++kind) {
-      std::pair<double, double>& stratum = strata[stratum_of(StratumKind(kind), value)];
-      stratum.first += errors.total().mean;
-      stratum.second += 1;
-    }
+    add_to(signs[stratum_of(StratumKind::sign, value)], errors.total().mean);
+    for (int kind = 1; kind < stratum_kinds(detail); ++kind)
+      add_to(others[stratum_of(StratumKind(kind), value)], errors.total().mean);
+  }
+
+  static void add_to(Stratum& stratum, double error) {
+    stratum.error += error;
+    stratum.count += 1;
   }
 };
 
@@ -95,27 +112,33 @@ void BiasSums::add(const BiasPart& part, std::span<const Source> x, const Random
   dequantize(*recipe_, part.tensor, shape, codes, scales, q);
   errors_.add_quantized<Source>(errors, x, codes, scales, q);
 
-  const Quantized<Source> made{.x = x, .q = q, .codes = codes, .scales = scales};
+  Quantized<Source> made{.x = x, .q = q, .codes = codes, .scales = scales, .row_errors = {}};
   const ClusterGrid grid = cluster_grid(errors);
   for (uint64_t number = 0; number < grid.count(); ++number) add_cluster(part, grid, number, made);
 }
 
 template <class Source>
-void BiasSums::add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64_t number,
-                           const Quantized<Source>& made) {
+void BiasSums::add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64_t number, Quantized<Source>& made) {
   const Cluster<Source> c = cluster_at(grid, made.x.data(), made.q.data(), number);
   const bool scaled = has_scale(*recipe_);
   const uint32_t code = scaled ? load_stored(recipe_->scale.storage_bits(), made.scales.data(), grid.block(number)) : 0;
   const StagedBlock block = staged_block(*recipe_, part.tensor, code, scaled ? finite_magnitude(c) : part.tensor.amax);
   ClusterBias sums;
-  for (uint64_t row = 0; row < c.rows; ++row)
-    for (uint64_t at = row * c.stride; at < row * c.stride + c.cols; ++at)
-      if (is_finite(double(c.x[at])) && is_finite(c.q[at]))
-        sums.add(stage_errors(block, c.x[at], c.q[at]), c.x[at], detail_);
+  std::vector<StageErrors>& errors = made.row_errors;
+  errors.resize(c.cols);
+  for (uint64_t row = 0; row < c.rows; ++row) {
+    const std::span x(c.x + row * c.stride, c.cols);
+    const std::span q(c.q + row * c.stride, c.cols);
+    stage_errors<Source>(block, x, q, errors);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (is_finite(double(x[i])) && is_finite(q[i])) sums.add(errors[i], x[i], detail_);
+  }
   if (sums.count == 0) return;
   parts_.add(sums.parts, sums.squared_value);
   mean_.add({sums.error}, sums.count);
-  for (const auto& [stratum, sum] : sums.strata) strata_[stratum].add({sum.first}, sum.second);
+  for (int sign = 0; sign < 2; ++sign)
+    if (sums.signs[sign].count > 0) strata_[sign].add({sums.signs[sign].error}, sums.signs[sign].count);
+  for (const auto& [stratum, sum] : sums.others) strata_[stratum].add({sum.error}, sum.count);
   if (sums.parts[squared_total] > 0) keep_if_worst(part, block, sums, c, made, code);
 }
 
@@ -170,18 +193,17 @@ Json BiasSums::figures() const {
 }
 
 Json BiasSums::bias_figures() const {
-  const char* const method = is_random(*recipe_) && !has_closed_form(*recipe_) ? "one draw; delta method over clusters"
-                             : is_random(*recipe_) ? "expectation over random words; delta method over clusters"
-                                                   : "delta method over clusters";
-  Json bias = {{"mean_error", mean_figure(mean_)},
-               {"shrinkage", tested({.value = parts_.ratio(shrinkage_total),
-                                     .se = parts_.standard_error(shrinkage_total),
-                                     .n = parts_.clusters(),
-                                     .unit = "of sum x^2",
-                                     .method = method})}};
-  bias["mean_error"]["method"] = method;
+  const std::string_view method = method_of(*recipe_);
+  const double rms = std::sqrt(parts_.denominator() / mean_.denominator());
+  const Figure shrinkage{.value = parts_.ratio(shrinkage_total),
+                         .se = parts_.standard_error(shrinkage_total),
+                         .n = parts_.clusters(),
+                         .unit = "of sum x^2",
+                         .method = method,
+                         .resolution = kFp32Resolution};
+  Json bias = {{"mean_error", tested(mean_figure(mean_, rms, method))}, {"shrinkage", tested(shrinkage)}};
   for (const auto& [stratum, sums] : strata_) {
-    Json figure = mean_figure(sums);
+    Json figure = tested(mean_figure(sums, rms, method));
     figure["elements"] = uint64_t(sums.denominator());
     bias[stratum_group(stratum)][stratum_key(stratum)] = std::move(figure);
   }

@@ -62,10 +62,11 @@ class BiasSums {
     std::span<const Source> x;
     std::span<const float> q;
     std::span<const std::byte> codes, scales;
+    std::vector<StageErrors> row_errors;  // of a cluster's row, here for its memory
   };
 
   template <class Source>
-  void add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64_t number, const Quantized<Source>& made);
+  void add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64_t number, Quantized<Source>& made);
   template <class Source>
   void keep_if_worst(const BiasPart& part, const StagedBlock& staged, const ClusterBias& sums, const Cluster<Source>& c,
                      const Quantized<Source>& made, uint32_t scale_code);

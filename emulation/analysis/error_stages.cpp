@@ -1,90 +1,123 @@
 #include "emulation/analysis/error_stages.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+
+#include "emulation/analysis/grid_positions.h"
+#include "emulation/blocks/formula_arrays.h"
 
 namespace halfulp {
 namespace {
 
-// 2^exponent, a normal number of FP64.
-double power_of_two_fp64(int exponent) { return bit_cast<double>(uint64_t(exponent + 1023) << 52); }
+using Strip = double[kStrip];
+using Errors = std::span<StageErrors>;
 
 // The random bits of one element.
-int random_bits_of(const Recipe& recipe) { return recipe.random == RandomSource::ideal ? 32 : 16; }
-
-// A magnitude that comes out as `lower`, or as `upper` with the probability `share`, under (scaled) units: the error of
-// a value whose magnitude is `size`. The sign comes later.
-Moments moments_of(double lower, double upper, double share, double size) {
-  const double below = lower - size, above = upper - size;
-  return {.mean = below + share * (above - below), .square = below * below + share * (above * above - below * below)};
+GridRounding grid_of(const Recipe& r) {
+  return {.format = r.element.format(),
+          .rounding = r.policy.rounding,
+          .random_bits = r.random == RandomSource::ideal ? 32 : 16};
 }
 
-Moments signed_as(double x, const Moments& of_magnitude) {
-  return {.mean = std::copysign(1.0, x) * of_magnitude.mean, .square = of_magnitude.square};
+// The error of x, whose magnitude comes out as `lower`, or by `width` more with the probability `share`.
+Moments moments_of(double lower, double width, double share, double x) {
+  const double mean = lower + share * width - absolute(x);
+  return {.mean = std::copysign(1.0, x) * mean, .square = mean * mean + share * (1 - share) * width * width};
 }
 
-bool is_dead(const RealPosition& at) { return at.lower == 0 && at.upper_share == 0; }
-
-// Under the scale amax / max: with a = amax and M = max the value is |x| M / a, and the error (c a - |x| M) / M.
-Moments ideal_error(const StagedBlock& b, double x) {
-  const Recipe& r = *b.recipe;
-  const double size = absolute(x), max = max_value(r.element.format());
-  if (size == 0) return {};
-  const RealPosition at = position_on_grid(r.element.format(), r.policy.rounding, random_bits_of(r), x * max / b.amax);
-  if (is_dead(at)) return {};
-  const Moments scaled = moments_of(at.lower * b.amax, (at.lower + at.ulp) * b.amax, at.upper_share, size * max);
-  return signed_as(x, {.mean = scaled.mean / max, .square = scaled.square / (max * max)});
+// Under the scale amax / max: with a = amax and M = max a value is x M / a, and its error (c a - x M) / M.
+template <class Source>
+void ideal_errors(const StagedBlock& b, std::span<const Source> x, Errors out) {
+  const double max = max_value(b.recipe->element.format()), unit = 1 / max;
+  Strip scaled, value;
+  GridPositions at;
+  for (std::size_t i = 0; i < x.size(); ++i) scaled[i] = double(x[i]) * max;
+  for (std::size_t i = 0; i < x.size(); ++i) value[i] = b.amax == 0 ? 0 : scaled[i] / b.amax;
+  grid_positions(grid_of(*b.recipe), std::span(value, x.size()), at);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Moments e = moments_of(at.lower[i] * b.amax, at.ulp[i] * b.amax, at.share[i], scaled[i]);
+    const bool dead = at.lower[i] == 0 && at.share[i] == 0;
+    out[i].of[int(Stage::grid)] = dead ? Moments{} : Moments{.mean = e.mean * unit, .square = e.square * unit * unit};
+  }
 }
 
 // A value beyond the largest one, on the grid as it would go on.
 Moments unclipped_error(const StagedBlock& b, double x) {
-  const Recipe& r = *b.recipe;
-  const double scale = b.largest / max_value(r.element.format());
-  const RealPosition at = position_on_grid(r.element.format(), r.policy.rounding, random_bits_of(r), x / scale);
-  return signed_as(x, moments_of(at.lower * scale, (at.lower + at.ulp) * scale, at.upper_share, absolute(x)));
+  const double scale = b.largest / max_value(b.recipe->element.format()), value = x / scale;
+  GridPositions at;
+  grid_positions(grid_of(*b.recipe), {&value, 1}, at);
+  return moments_of(at.lower[0] * scale, at.ulp[0] * scale, at.share[0], x);
 }
 
-// The recipe's own error over all random words: of the two codes between which `x` falls, or of the one at the end.
+// Formulas of a recipe over a strip of one block's elements.
+void scaled_elements(const StagedBlock& b, std::span<const float> x, std::span<float> out) {
+  if (b.recipe->scaled.empty()) return void(std::ranges::copy(x, out.begin()));
+  Columns columns{.arrays = {}, .constants = values_of(b.tensor)};
+  columns.constants[Symbol::m] = b.factor;
+  evaluate(b.recipe->scaled, columns.with(Symbol::x, x), out);
+}
+void decoded_elements(const StagedBlock& b, std::span<float> c) {
+  if (b.recipe->value.empty()) return;
+  Columns columns{.arrays = {}, .constants = values_of(b.tensor)};
+  columns.constants[Symbol::s] = b.scale;
+  evaluate(b.recipe->value, columns.with(Symbol::c, c), c);
+}
+
+// The recipe's own errors over all random words: of the two codes between which an element falls, or of the largest.
 template <class Source>
-Moments expected_error(const StagedBlock& b, Source x) {
-  const Recipe& r = *b.recipe;
-  const Format& format = r.element.format();
-  const auto scaled = [&] {
-    if constexpr (std::is_same_v<Source, float>)
-      return scaled_element(r, b.tensor, b.factor, x);
-    else
-      return x;
-  }();
-  const Policy down{.rounding = Rounding::toward_zero, .overflow = Overflow::saturate};
-  const uint32_t lower = encode(format, down, scaled);
-  const bool at_end = (lower & format.magnitude_mask()) >= format.max_code();
-  const RealPosition at = position_on_grid(format, r.policy.rounding, random_bits_of(r), double(scaled));
-  const double size = absolute(double(x));
-  const double low = absolute(decode_element(r, b.tensor, b.scale, lower));
-  if (at_end) return signed_as(double(x), moments_of(low, low, 0, size));
-  const double high = absolute(decode_element(r, b.tensor, b.scale, lower + 1));
-  return signed_as(double(x), moments_of(low, high, at.upper_share, size));
+void expected_errors(const StagedBlock& b, std::span<const Source> x, Errors out) {
+  const double max = max_value(b.recipe->element.format());
+  float converted[kStrip], below[kStrip], above[kStrip];
+  Strip value;
+  if constexpr (std::is_same_v<Source, float>) {
+    scaled_elements(b, x, std::span(converted, x.size()));
+    for (std::size_t i = 0; i < x.size(); ++i) value[i] = double(converted[i]);
+  } else {
+    for (std::size_t i = 0; i < x.size(); ++i) value[i] = double(x[i]);
+  }
+  GridPositions at;
+  grid_positions(grid_of(*b.recipe), std::span(value, x.size()), at);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    below[i] = float(std::min(at.lower[i], max));
+    above[i] = float(std::min(at.lower[i] + at.ulp[i], max));
+  }
+  decoded_elements(b, std::span(below, x.size()));
+  decoded_elements(b, std::span(above, x.size()));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double low = absolute(double(below[i])), width = absolute(double(above[i])) - low;
+    out[i].of[int(Stage::clip)] = moments_of(low, width, at.share[i], double(x[i]));
+  }
+}
+
+template <class Source>
+void errors_of_values(std::span<const Source> x, std::span<const float> q, Errors out) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double e = error_of(double(q[i]), x[i]);
+    out[i].of[int(Stage::clip)] = {.mean = e, .square = e * e};
+  }
+}
+
+// The stages before the recipe's own error that begin with its scale.
+template <class Source>
+void add_scale_stages(const StagedBlock& b, Source x, StageErrors& errors) {
+  const double value = double(x);
+  const Moments own = errors.total();
+  errors.of[int(Stage::scale)] = errors.of[int(Stage::dead_zone)] = own;
+  if (!(b.largest > 0) || !is_finite(b.largest)) return;
+  if (absolute(value) > b.largest)
+    errors.of[int(Stage::scale)] = errors.of[int(Stage::dead_zone)] = unclipped_error(b, value);
+  if (own.mean == -value && own.square == value * value) errors.of[int(Stage::scale)] = {};
+}
+
+template <class Source>
+void errors_of_strip(const StagedBlock& b, std::span<const Source> x, std::span<const float> q, Errors out) {
+  b.closed_form ? expected_errors(b, x, out) : errors_of_values(x, q, out);
+  for (std::size_t i = 0; i < x.size(); ++i) add_scale_stages(b, x[i], out[i]);
+  if (has_scale(*b.recipe) || has_outer_scale(*b.recipe)) return ideal_errors(b, x, out);
+  for (StageErrors& errors : out) errors.of[int(Stage::grid)] = errors.of[int(Stage::scale)];
 }
 
 }  // namespace
-
-RealPosition position_on_grid(const Format& format, Rounding rounding, int random_bits, double x) {
-  const double size = absolute(x);
-  if (size == 0) return {.lower = 0, .ulp = 0, .upper_share = 0};
-  const int exponent = std::max(int(bit_cast<uint64_t>(size) >> 52) - 1023, format.min_exponent());
-  const double ulp = power_of_two_fp64(exponent - format.mantissa_bits);
-  const double in_ulps = size / ulp;  // exact, and below 2^53
-  const uint64_t whole = uint64_t(in_ulps);
-  const double fraction = (in_ulps - double(whole)) * 0x1p32;
-  const Tail tail{.negative = x < 0,
-                  .odd = (whole & 1) != 0,
-                  .fraction = uint32_t(fraction),
-                  .sticky = fraction != double(uint32_t(fraction))};
-  const double share = is_stochastic(rounding)
-                           ? double(tail.fraction >> (32 - random_bits)) * power_of_two_fp64(-random_bits)
-                           : double(rounds_away(rounding, tail, {}));
-  return {.lower = double(whole) * ulp, .ulp = ulp, .upper_share = share};
-}
 
 bool has_closed_form(const Recipe& recipe) {
   return is_stochastic(recipe.policy.rounding) && !has_choice(recipe) && !has_correction(recipe);
@@ -109,25 +142,19 @@ StagedBlock staged_block(const Recipe& recipe, const TensorScale& tensor, uint32
 }
 
 template <class Source>
-StageErrors stage_errors(const StagedBlock& block, Source x, float q) {
-  const double value = double(x), e = error_of(double(q), x);
-  const Moments own = block.closed_form ? expected_error(block, x) : Moments{.mean = e, .square = e * e};
-  StageErrors errors;
-  for (Moments& stage : errors.of) stage = own;
-  const bool usable = block.largest > 0 && is_finite(block.largest);
-  if (usable && absolute(value) > block.largest)
-    errors.of[int(Stage::dead_zone)] = errors.of[int(Stage::scale)] = unclipped_error(block, value);
-  const bool dead = usable && value != 0 && own.mean == -value && own.square == value * value;
-  if (dead) errors.of[int(Stage::scale)] = {};
-  errors.of[int(Stage::grid)] = has_scale(*block.recipe) || has_outer_scale(*block.recipe)
-                                    ? ideal_error(block, value)
-                                    : errors.of[int(Stage::scale)];
-  return errors;
+void stage_errors(const StagedBlock& block, std::span<const Source> x, std::span<const float> q,
+                  std::span<StageErrors> out) {
+  for (std::size_t first = 0; first < x.size(); first += kStrip) {
+    const std::size_t count = std::min(kStrip, x.size() - first);
+    errors_of_strip(block, x.subspan(first, count), q.subspan(first, count), out.subspan(first, count));
+  }
 }
 
-template StageErrors stage_errors(const StagedBlock&, float, float);
-template StageErrors stage_errors(const StagedBlock&, double, float);
-template StageErrors stage_errors(const StagedBlock&, int64_t, float);
-template StageErrors stage_errors(const StagedBlock&, uint64_t, float);
+template void stage_errors(const StagedBlock&, std::span<const float>, std::span<const float>, std::span<StageErrors>);
+template void stage_errors(const StagedBlock&, std::span<const double>, std::span<const float>, std::span<StageErrors>);
+template void stage_errors(const StagedBlock&, std::span<const int64_t>, std::span<const float>,
+                           std::span<StageErrors>);
+template void stage_errors(const StagedBlock&, std::span<const uint64_t>, std::span<const float>,
+                           std::span<StageErrors>);
 
 }  // namespace halfulp

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "emulation/analysis/cluster.h"
 #include "emulation/analysis/error_tally.h"
@@ -33,15 +35,6 @@ struct StageErrors {
   const Moments& total() const { return of[kStages - 1]; }
 };
 
-// The neighbours of a magnitude on a format's grid, which goes on beyond its largest value, and how far it is from the
-// lower one to the upper, as the rounding sees it.
-struct RealPosition {
-  double lower, ulp;
-  double upper_share;  // probability of the upper one
-};
-
-RealPosition position_on_grid(const Format& format, Rounding rounding, int random_bits, double x);
-
 // What a block's elements have in common.
 struct StagedBlock {
   const Recipe* recipe;
@@ -60,8 +53,10 @@ bool has_closed_form(const Recipe& recipe);
 // The block of these elements under a scale code. `amax` is its largest finite magnitude.
 StagedBlock staged_block(const Recipe& recipe, const TensorScale& tensor, uint32_t scale_code, float amax);
 
-// x is an element, q what came back from its code. Both are finite.
+// Of elements of one row and what came back from their codes. Where one of the two is not finite the errors mean
+// nothing.
 template <class Source>
-StageErrors stage_errors(const StagedBlock& block, Source x, float q);
+void stage_errors(const StagedBlock& block, std::span<const Source> x, std::span<const float> q,
+                  std::span<StageErrors> out);
 
 }  // namespace halfulp

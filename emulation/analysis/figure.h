@@ -18,6 +18,7 @@ struct Figure {
   uint64_t n = 0;  // independent clusters, or draws, that the standard error comes from
   std::string_view unit{};
   std::string_view method{};  // of the standard error
+  double resolution = 0;      // what the numbers themselves are rounded to: nothing smaller is called a bias
 };
 
 inline constexpr double kBiasZ = 4;
@@ -34,7 +35,7 @@ inline constexpr std::string_view kVerdictNames[] = {"not detected", "biased", "
 inline Verdict verdict_of(const Figure& f) {
   const double z = z_of(f);
   if (std::isnan(z)) return Verdict::unknown;
-  return std::fabs(z) >= kBiasZ ? Verdict::biased : Verdict::not_detected;
+  return std::fabs(z) >= kBiasZ && std::fabs(f.value) > f.resolution ? Verdict::biased : Verdict::not_detected;
 }
 
 // {value, se, ci95, n, unit, method}
@@ -52,7 +53,7 @@ inline Json estimate(const Figure& f) {
 inline Json tested(const Figure& f) {
   Json json = estimate(f);
   json["z"] = z_of(f);
-  json["minimum_detectable"] = kBiasZ * f.se;
+  json["minimum_detectable"] = std::fmax(kBiasZ * f.se, f.resolution);
   json["verdict"] = std::string(kVerdictNames[int(verdict_of(f))]);
   return json;
 }

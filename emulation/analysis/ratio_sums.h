@@ -22,6 +22,7 @@ class RatioSums {
     denominator_.add(denominator);
     denominator_squared_.add(denominator * denominator);
     for (std::size_t i = 0; i < numerators; ++i) {
+      if (cluster[i] == 0) continue;  // common, and adds nothing
       of_[i].sum.add(cluster[i]);
       of_[i].squared.add(cluster[i] * cluster[i]);
       of_[i].crossed.add(cluster[i] * denominator);
