@@ -11,8 +11,8 @@ int main(int argc, char** argv) {
   using namespace halfulp;
   prepare_process();
   const Verb verbs[] = {
-      formats_verb(), explain_verb(), cvt_verb(),      quantize_verb(), dequantize_verb(), error_verb(),
-      bias_verb(),    mma_verb(),     identify_verb(), record_verb(),   replay_verb(),     doctor_verb(),
+      formats_verb(), explain_verb(),  cvt_verb(),    quantize_verb(), dequantize_verb(), error_verb(),  bias_verb(),
+      mma_verb(),     identify_verb(), record_verb(), replay_verb(),   report_verb(),     doctor_verb(),
   };
   const Program program{
       .name = "halfulp",

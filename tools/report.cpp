@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "emulation/blocks/recipes.h"
 #include "lib/atomic_file.h"
@@ -93,23 +92,15 @@ std::string embeddable(const Json& data) {
   return text;
 }
 
-std::string page_of(const Json& data) {
-  constexpr std::size_t kPlace = kPageText.find(kDataMark);
-  static_assert(kPlace != std::string_view::npos && kPageText.rfind(kDataMark) == kPlace);
-  std::string page(kPageText.substr(0, kPlace));
-  page += embeddable(data);
-  page += kPageText.substr(kPlace + kDataMark.size());
-  return page;
-}
-
 ExitCode run(const Arguments& arguments) {
   if (!arguments.has("--output")) throw UsageError("-o FILE.html: the file to write the page into is missing");
   Json sections = Json::array();
   for (const std::string& path : arguments.positionals("RESULT")) sections.push_back(section_of(path));
-  const std::string page = page_of({{"sections", std::move(sections)}});
+  const std::string data = embeddable({{"sections", std::move(sections)}});
   if (!kHasCharts) notice("built without Chart.js: the page has tables only (see tools/CMakeLists.txt)");
   AtomicFile file(arguments.string("--output"));
-  file.write(std::as_bytes(std::span(page)));
+  for (const std::string_view text : {kPageBefore, std::string_view(data), kPageAfter})
+    file.write(std::as_bytes(std::span(text)));
   file.commit();
   return ExitCode::good;
 }

@@ -3,7 +3,7 @@
 
 declare -A halfulp_packages=(
   [build]="cmake ninja-build g++ libfmt-dev nlohmann-json3-dev libcli11-dev libtbb-dev libhwy-dev libeigen3-dev
-         libtomlplusplus-dev"
+         libtomlplusplus-dev libjs-chart.js"
   # clang-14 and its runtime fuzz; MPFR and Random123 are oracles; Python compares with ml_dtypes and drives ptxas.
   [tests]="libgtest-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 libmpfr-dev librandom123-dev
            python3-venv"

@@ -16,6 +16,7 @@ Verb mma_verb();
 Verb identify_verb();
 Verb record_verb();
 Verb replay_verb();
+Verb report_verb();
 Verb doctor_verb();
 
 }  // namespace halfulp

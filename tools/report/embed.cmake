@@ -1,5 +1,6 @@
 # cmake -DSOURCE=<this folder> -DCHARTS=<chart.min.js, or empty> -DSCRIPTS=<a.js;b.js> -DOUTPUT=<page_text.h> -P embed.cmake
-# The page's parts in one header.
+# The page's parts in one header, cut where the data go.
+set(HALFULP_DATA "HALFULP DATA GO HERE")
 file(READ ${SOURCE}/page.css HALFULP_STYLE)
 file(READ ${SOURCE}/chart_js_licence.txt HALFULP_CHART_LICENCE)
 foreach(script IN LISTS SCRIPTS)
@@ -12,5 +13,10 @@ if(CHARTS)
   set(HALFULP_HAS_CHARTS true)
 endif()
 configure_file(${SOURCE}/page.html ${OUTPUT}.html @ONLY)
-file(READ ${OUTPUT}.html HALFULP_PAGE)
+file(READ ${OUTPUT}.html page)
+string(FIND "${page}" "${HALFULP_DATA}" place)
+string(LENGTH "${HALFULP_DATA}" size)
+math(EXPR after "${place} + ${size}")
+string(SUBSTRING "${page}" 0 ${place} HALFULP_PAGE_BEFORE)
+string(SUBSTRING "${page}" ${after} -1 HALFULP_PAGE_AFTER)
 configure_file(${SOURCE}/page_text.h.in ${OUTPUT} @ONLY)

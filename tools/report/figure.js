@@ -1,0 +1,105 @@
+// A plot on the page: a Chart.js chart with a heading, a link, words for who cannot see it, and its numbers as a table.
+//
+// A drawing, which plots.js makes: {type, series, x, y, words, columns, rows, height}.
+// A series: {label, points, look, shape}; an axis: {title, scale, ticks(value)}.
+
+const kShapes = ["circle", "rectRot", "triangle", "rect", "crossRot", "star"];
+const kFigures = new Set();
+
+const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const seriesColor = (i) => colorOf("series-" + (1 + (i % kShapes.length)));
+
+const faded = (color, alpha) => color + Math.round(255 * alpha).toString(16).padStart(2, "0");
+
+// What a series looks like: rows of Chart.js's dataset options, by name.
+const kLooks = {
+  line: (color) => ({borderColor: color, backgroundColor: color, borderWidth: 2, pointRadius: 0, showLine: true}),
+  points: (color, shape) => ({borderColor: color, backgroundColor: faded(color, .55), pointStyle: shape, pointRadius: 4, showLine: false}),
+  marked: (color, shape) => ({borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4, borderWidth: 2, showLine: true}),
+  dashed: (color) => ({borderColor: color, backgroundColor: color, borderDash: [6, 4], borderWidth: 1.5, pointRadius: 0, showLine: true}),
+  band: (color) => ({borderColor: "transparent", backgroundColor: faded(color, .18), pointRadius: 0, showLine: true, fill: "-1"}),
+  edge: () => ({borderColor: "transparent", pointRadius: 0, showLine: true}),
+  bars: (color) => ({type: "bar", backgroundColor: faded(color, .85), borderColor: color}),
+  whiskers: (color) => ({type: "bar", backgroundColor: color, barThickness: 2, grouped: false}),
+  dots: (color, shape) => ({type: "line", showLine: false, borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4}),
+};
+
+function datasetOf(series, i) {
+  const color = seriesColor(series.color ?? i);
+  return {label: series.label, data: series.points, order: i, stack: series.stack, ...kLooks[series.look](color, kShapes[i % kShapes.length])};
+}
+
+const tickText = (value) => shownNumber(value, 3);
+
+function scaleOf(axis) {
+  const ticks = {color: colorOf("quiet"), autoSkipPadding: 12, maxRotation: axis.scale === "category" ? 50 : 0};
+  if (axis.scale !== "category") ticks.callback = axis.ticks ?? tickText;
+  return {
+    type: axis.scale ?? "linear", stacked: axis.stacked, ticks, offset: axis.scale === "category",
+    grid: {color: colorOf("grid"), borderColor: colorOf("line")},
+    title: {display: Boolean(axis.title), text: axis.title, color: colorOf("quiet")},
+  };
+}
+
+// Limits and helpers of the eye have no place in the legend and no words under the mouse.
+const isAside = (label) => label === undefined;
+
+function pluginsOf(drawing) {
+  const named = drawing.series.filter(({label}) => !isAside(label));
+  return {
+    legend: {display: named.length > 1, position: "bottom",
+             labels: {color: colorOf("text"), usePointStyle: true, boxHeight: 7, filter: ({text}) => !isAside(text)}},
+    tooltip: {filter: ({dataset}) => !isAside(dataset.label), callbacks: drawing.tooltip ? {label: drawing.tooltip} : {}},
+  };
+}
+
+function configOf(drawing) {
+  const base = drawing.x.scale === "category" ? "bar" : "scatter";
+  return {
+    type: base,
+    data: {labels: drawing.x.labels, datasets: drawing.series.map(datasetOf)},
+    options: {
+      animation: false, responsive: true, maintainAspectRatio: false, normalized: true, indexAxis: drawing.sideways ? "y" : "x",
+      interaction: {mode: "nearest", intersect: false, axis: drawing.sideways ? "y" : "x"},
+      scales: {x: scaleOf(drawing.sideways ? drawing.y : drawing.x), y: scaleOf(drawing.sideways ? drawing.x : drawing.y)},
+      plugins: pluginsOf(drawing), onClick: (event, hits) => drawing.onClick?.(hits),
+    },
+  };
+}
+
+class Figure {
+  // {plot: a row of kPlots, record, place: its link}
+  constructor({plot, drawing, place}) {
+    Object.assign(this, {drawing, chart: null});
+    this.canvas = element("canvas", {role: "img", "aria-label": plot.title + ". " + (drawing.words ?? "")});
+    const frame = element("div", {class: "canvas"}, this.canvas);
+    const table = element("details", null, element("summary", null, "Numbers"));
+    table.addEventListener("toggle", () => this.addTable(table, plot.title), {once: true});
+    this.element = element("figure", {class: plot.wide ? "plot wide" : "plot", "data-plot": plot.id}, heading(4, plot.title, place),
+                           element("figcaption", {class: "note"}, plot.note), frame, table);
+    kFigures.add(this);
+    buildWhenNear(frame, () => this.draw());
+  }
+
+  draw() {
+    if (typeof Chart === "undefined") return this.canvas.replaceWith("This halfulp was built without Chart.js: see the numbers.");
+    this.chart?.destroy();
+    this.chart = new Chart(this.canvas, configOf(this.drawing));
+  }
+
+  addTable(details, title) {
+    details.append(plainTable("Numbers of " + title, this.drawing.columns, this.drawing.rows));
+  }
+}
+
+// Anew in the colours that hold now; charts of figures that left the page go.
+function redrawFigures() {
+  for (const figure of kFigures) {
+    if (!figure.element.isConnected) {
+      figure.chart?.destroy();
+      kFigures.delete(figure);
+    } else if (figure.chart) {
+      figure.draw();
+    }
+  }
+}
