@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "emulation/analysis/ratio_sums.h"
 #include "lib/threads.h"
 
 namespace halfulp {
@@ -48,12 +49,38 @@ double error_of_mean(const std::vector<double>& x) {
 
 }  // namespace
 
-Draws::Draws(std::vector<double> exact, std::size_t draws)
-    : draws_(draws), exact_(std::move(exact)), errors_(draws * exact_.size()) {}
+Draws::Draws(std::vector<double> exact, std::size_t draws, std::size_t row_length)
+    : draws_(draws), row_length_(row_length), exact_(std::move(exact)), errors_(draws * exact_.size()) {}
 
 void Draws::set(std::size_t draw, std::span<const double> value) {
   float* const errors = &errors_[draw * exact_.size()];
   for (std::size_t i = 0; i < exact_.size(); ++i) errors[i] = float(value[i] - exact_[i]);
+}
+
+Draws::TileFigures Draws::tile_figures() const {
+  constexpr std::size_t kTileRows = 16;
+  const std::size_t tile = kTileRows * row_length_;
+  RatioSums<1> error, mean_error;
+  for (std::size_t first = 0; first < exact_.size(); first += tile) {
+    const std::size_t count = std::min(tile, exact_.size() - first);
+    double sum = 0, squared = 0;
+    for (std::size_t draw = 0; draw < draws_; ++draw) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const double e = errors_[draw * exact_.size() + first + i];
+        sum += e, squared += e * e;
+      }
+    }
+    error.add({squared / double(draws_)}, squares(std::span(exact_).subspan(first, count)));
+    mean_error.add({sum / double(draws_)}, double(count));
+  }
+  const auto figure = [](const RatioSums<1>& sums, std::string_view unit) {
+    return Figure{.value = sums.ratio(0),
+                  .se = sums.standard_error(0),
+                  .n = sums.clusters(),
+                  .unit = unit,
+                  .method = "delta method over tiles of 16 rows"};
+  };
+  return {.error = figure(error, "of |exact|^2"), .mean_error = figure(mean_error, "as the product")};
 }
 
 Draws::Statistics Draws::statistics(int threads) const {

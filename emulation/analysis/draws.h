@@ -23,20 +23,26 @@ struct MeanError {
 // which bias the figures speak.
 class Draws {
  public:
-  // Zero for all draws until set. Takes R * d floats of memory.
-  Draws(std::vector<double> exact, std::size_t draws);
+  // Zero for all draws until set. Takes R * d floats of memory. `row_length` is that of the quantity as a matrix.
+  Draws(std::vector<double> exact, std::size_t draws, std::size_t row_length);
 
   std::size_t count() const { return draws_; }
   std::span<const double> exact() const { return exact_; }
   // Each draw by one thread; different ones at the same time.
   void set(std::size_t draw, std::span<const double> value);
 
+  // Over tiles of 16 rows, which stand for other rows: the mean of |e|^2 / |exact|^2 and of e, over all draws.
+  struct TileFigures {
+    Figure error, mean_error;
+  };
+  TileFigures tile_figures() const;
+
   // What the draws say. Every figure is relative to |exact|^2. Computed once, after all draws are set.
   class Statistics;
   Statistics statistics(int threads) const;
 
  private:
-  std::size_t draws_;
+  std::size_t draws_, row_length_;
   std::vector<double> exact_;
   std::vector<float> errors_;  // [R, d]
 };
