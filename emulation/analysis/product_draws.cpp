@@ -78,7 +78,8 @@ OutputSample sample_of(const ProductExperiment& e, uint64_t max_floats, uint64_t
   OutputSample sample;
   const auto outputs = [&] { return uint64_t(sample.rows(e.a.shape)) * sample.cols(e.b.shape); };
   const auto fits = [&] {
-    return outputs() * e.draws <= max_floats && outputs() * e.draws * e.a.shape.cols <= max_products;
+    // Multiply-adds of the products, and of the draws' errors with each other.
+    return outputs() * e.draws <= max_floats && outputs() * e.draws * (e.a.shape.cols + e.draws / 2) <= max_products;
   };
   while (!fits() && outputs() > 1) {
     const bool rows = sample.rows(e.a.shape) >= sample.cols(e.b.shape);
