@@ -128,8 +128,8 @@ Json product_figures(const ProductExperiment& e, SumsOver over, int threads, con
       {"mean_error", tested(tiles.mean_error)},
       {"projection", estimate(statistics.projection())},
       {"cosine", estimate(statistics.cosine())},
-      {"squared_bias", tested(statistics.squared_bias())},
-      {"noise", estimate(statistics.noise())},
+      {"squared_bias", tested(random ? statistics.squared_bias() : all_bias(statistics.error()))},
+      {"noise", random ? estimate(statistics.noise()) : Json()},
       {"gradient_to_noise", nullptr},
       {"batch_noise_share", nullptr},
       {"concentration", nullptr}};
