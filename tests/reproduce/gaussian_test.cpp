@@ -11,39 +11,30 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "emulation/analysis/error.h"
 #include "emulation/blocks/quantize.h"
-#include "emulation/blocks/recipe_fields.h"
 #include "emulation/blocks/recipes.h"
-#include "lib/random_values.h"
-#include "lib/threads.h"
+#include "tests/reproduce/quantizers.h"
+#include "tests/reproduce/side_by_side.h"
 
-namespace halfulp {
+namespace halfulp::reproduce {
 namespace {
 
 constexpr Matrix kShape{.rows = 2048, .cols = 2048};
 constexpr uint64_t kSeed = 1;
 
-const std::vector<float>& normals() {
-  static const std::vector<float> kValues = [] {
-    std::vector<float> x(kShape.elements());
-    parallel_for(kShape.rows, default_threads(), [&](std::size_t row) {
-      for (std::size_t i = row * kShape.cols; i < (row + 1) * kShape.cols; ++i)
-        x[i] = float(normal(kSeed, stream_of("gaussian"), i));
-    });
-    return x;
-  }();
+const std::vector<float>& gaussians() {
+  static const std::vector<float> kValues = normals("gaussian", kShape);
   return kValues;
 }
 
 // A quantizer as a row of the catalog and what is different, and its published figures.
-struct Published {
+struct PublishedRow {
   std::string_view name;
   const Recipe* like;
-  std::vector<std::pair<std::string_view, std::string_view>> fields;
+  Fields fields;
   double rel_mse;
   double rate_bits;
   double sqnr_db;
@@ -54,21 +45,14 @@ constexpr const Recipe& kTe = recipe_named("nvfp4/te");
 constexpr const Recipe& k4over6 = recipe_named("nvfp4/te-4over6-mse-256");
 constexpr std::string_view kStochastic = "stochastic";
 
-// A block's largest element to 6 * 16/17 at most: its scale may be rounded down by as much. The tensor's leaves the
-// room that the largest scale then needs.
-const std::vector<std::pair<std::string_view, std::string_view>> kHeadroom{{"rounding", kStochastic},
-                                                                           {"S_enc", "2688 / A * (16 / 17)"},
-                                                                           {"d", "a * (S_enc * (17 / 16 / 6))"},
-                                                                           {"q", "c * (s * S_dec)"}};
-
-const std::vector<Published> kPublished{
+const std::vector<PublishedRow> kPublished{
     {"nvfp4", &kTe, {}, 9.044e-3, 3.394, 20.44, .0046},
     {"nvfp4_4over6", &k4over6, {}, 7.573e-3, 3.522, 21.21, .0034},
     {"nvfp4_tiles", &recipe_named("nvfp4/te-2d"), {}, 1.246e-2, 3.163, 19.04, .0091},
     {"nvfp4_tiles_4over6", &recipe_named("nvfp4/fouroversix-mse-2d"), {}, 1.244e-2, 3.164, 19.05, .0090},
     {"nvfp4_to_6_07", &kTe, {{"d", "a * (S_enc * (0.93 * 17 / 16 / 6))"}}, 8.98e-3, 3.400, 20.47, .0078},
     {"nvfp4_to_6_45", &kTe, {{"d", "a * (S_enc * (0.93 / 6))"}}, 9.86e-3, 3.332, 20.06, .0255},
-    {"nvfp4_stochastic_headroom", &kTe, kHeadroom, 2.354e-2, 2.704, 16.28, .0001},
+    {"nvfp4_stochastic_headroom", &kTe, stochastic_with_headroom(), 2.354e-2, 2.704, 16.28, .0001},
     {"nvfp4_stochastic", &kTe, {{"rounding", kStochastic}}, 1.886e-2, 2.864, 17.24, .0033},
     {"nvfp4_blocks_of_32", &kTe, {{"block", "1x32"}}, 1.032e-2, 3.299, 19.86, .0062},
     {"nvfp4_blocks_of_8", &kTe, {{"block", "1x8"}}, 7.30e-3, 3.549, 21.37, .0030},
@@ -91,30 +75,26 @@ const std::vector<Published> kPublished{
     {"bf16_stochastic", &recipe_named("bf16"), {{"rounding", kStochastic}}, 5.525e-6, 8.733, 52.58, 0},
 };
 
-Recipe composed(const Published& row) {
-  Recipe recipe = *row.like;
-  for (const auto& [name, text] : row.fields) set_field(recipe, name, text);
-  EXPECT_EQ(contradiction(recipe), "");
-  return recipe;
-}
-
 Json figures_of(const Recipe& recipe) {
   ErrorSums sums(recipe, ErrorDetail::summary);
-  sums.add<float>(tensor_scale(recipe, largest_magnitude(recipe, 0, normals())), kShape, normals(), {.seed = kSeed});
+  sums.add<float>(tensor_scale(recipe, largest_magnitude(recipe, 0, gaussians())), kShape, gaussians(),
+                  {.seed = kSeed});
   return sums.figures();
 }
 
-class Gaussian : public testing::TestWithParam<Published> {};
+class Gaussian : public testing::TestWithParam<PublishedRow> {};
 
 // The standard error of rel_mse is 0.08%. 1% of it is 0.0072 bits and 0.043 dB; half a unit of the last digit published
 // comes on top.
 TEST_P(Gaussian, HasThePublishedFigures) {
-  const Published& row = GetParam();
-  const Json json = figures_of(composed(row));
+  const PublishedRow& row = GetParam();
+  const Json json = figures_of(with_fields(*row.like, row.fields));
   const double rel_mse = json.at("rel_mse"), shrinkage = json.at("shrinkage");
   const double se = json.at("se").at("shrinkage");
-  std::printf("%.*s: rel_mse %.4e (published %.4e), shrinkage %.6f +- %.6f (published %.4f)\n", int(row.name.size()),
-              row.name.data(), rel_mse, row.rel_mse, shrinkage, se, row.shrinkage);
+  char line[256];
+  std::snprintf(line, sizeof line, "%-32.*s rel_mse %.4e (published %.4e), shrinkage %.6f +- %.6f (published %.4f)",
+                int(row.name.size()), row.name.data(), rel_mse, row.rel_mse, shrinkage, se, row.shrinkage);
+  report(line);
   EXPECT_NEAR(rel_mse / row.rel_mse, 1, 0.01);
   EXPECT_NEAR(json.at("rate_bits").get<double>(), row.rate_bits, 0.0072 + 0.005);
   EXPECT_NEAR(json.at("sqnr_db").get<double>(), row.sqnr_db, 0.043 + 0.005);
@@ -127,13 +107,8 @@ INSTANTIATE_TEST_SUITE_P(Published, Gaussian, testing::ValuesIn(kPublished),
 // The values of k4over6 rounded stochastically with this scale for every block, from random bits of their own.
 std::vector<float> stochastic_values(std::string_view d, uint64_t stream) {
   const Recipe recipe =
-      composed({"", &k4over6, {{"rounding", kStochastic}, {"d", d}, {"d2", ""}, {"v", ""}, {"loss", ""}}, 0, 0, 0, 0});
-  const TensorScale tensor = tensor_scale(recipe, largest_magnitude(recipe, 0, normals()));
-  std::vector<std::byte> codes(code_bytes(recipe, kShape)), scales(scale_bytes(recipe, kShape));
-  quantize<float>(recipe, tensor, kShape, normals(), {.seed = kSeed, .stream = stream}, codes, scales);
-  std::vector<float> values(kShape.elements());
-  dequantize(recipe, tensor, kShape, codes, scales, values);
-  return values;
+      with_fields(k4over6, {{"rounding", kStochastic}, {"d", d}, {"d2", ""}, {"v", ""}, {"loss", ""}});
+  return quantized(recipe, kShape, gaussians(), {.seed = kSeed, .stream = stream});
 }
 
 // Sums over a block, or over all.
@@ -145,7 +120,7 @@ struct Sums {
 Sums sums_of_block(const std::vector<float>& values, std::size_t first) {
   Sums sums;
   for (std::size_t i = first; i < first + 16; ++i) {
-    const double x = normals()[i], e = double(values[i]) - x;
+    const double x = gaussians()[i], e = double(values[i]) - x;
     sums += {.ee = e * e, .ex = e * x, .xx = x * x};
   }
   return sums;
@@ -161,26 +136,29 @@ TEST(Gaussian, FourOverSixRoundedStochasticallyWithBitsForEachScaleHasThePublish
     const Sums six = sums_of_block(to_6, block), four = sums_of_block(to_4, block);
     all += four.ee < six.ee ? four : six;
   }
-  EXPECT_NEAR(all.ee / all.xx / 1.433e-2, 1, 0.01);
-  EXPECT_NEAR(-all.ex / all.xx, 0.0036, 3 * 7.6e-5 + 0.5e-4);  // the standard error is that of the catalog's recipe
+  expect_published({"stochastic four over six, rel_mse", 1.433e-2, 1.433e-4}, all.ee / all.xx);
+  // The standard error is that of the catalog's recipe.
+  expect_published({"stochastic four over six, shrinkage", 0.0036, 3 * 7.6e-5 + 0.5e-4}, -all.ex / all.xx);
 }
 
 double clipped(const Recipe& recipe) { return figures_of(recipe).at("clipped").get<double>(); }
 
 // Half a unit of the published share's last digit, and four standard errors of a share of so many independent elements.
-void expect_share(double share, double published, double half_unit) {
-  EXPECT_NEAR(share, published, half_unit + 4 * std::sqrt(published / double(kShape.elements())));
+void expect_share(const char* what, double share, double published, double half_unit) {
+  expect_published({what, published, half_unit + 4 * std::sqrt(published / double(kShape.elements()))}, share);
 }
 
 TEST(Gaussian, FloorClipsThePublishedShareOfMxfp8) {
-  expect_share(clipped(recipe_named("mxfp8/ocp")), 0.0085, 0.00005);
+  expect_share("share that mxfp8/ocp clips", clipped(recipe_named("mxfp8/ocp")), 0.0085, 0.00005);
 }
 
 TEST(Gaussian, FloorClipsThePublishedShareOfMxfp4) {
-  expect_share(clipped(recipe_named("mxfp4/ocp")), 0.0233, 0.00005);
+  expect_share("share that mxfp4/ocp clips", clipped(recipe_named("mxfp4/ocp")), 0.0233, 0.00005);
 }
 
-TEST(Gaussian, RoundingUpClipsNothing) { EXPECT_EQ(clipped(recipe_named("mxfp8/te")), 0); }
+TEST(Gaussian, RoundingUpClipsNothing) {
+  expect_published({"share that mxfp8/te clips", 0, 0}, clipped(recipe_named("mxfp8/te")));
+}
 
 }  // namespace
-}  // namespace halfulp
+}  // namespace halfulp::reproduce
