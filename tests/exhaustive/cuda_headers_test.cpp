@@ -25,11 +25,6 @@
 namespace halfulp {
 namespace {
 
-uint64_t stride() {
-  const char* text = std::getenv("HALFULP_EXHAUSTIVE_STRIDE");
-  return text == nullptr ? 1 : std::max(uint64_t{1}, uint64_t{std::strtoull(text, nullptr, 10)});
-}
-
 void report(const Tally& tally) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   std::cout << test->name() << ": " << tally.compared << " inputs compared, " << tally.mismatches << " mismatches\n";
@@ -47,7 +42,8 @@ constexpr Policy to_special(Rounding rounding) { return {.rounding = rounding, .
 template <int id, Policy policy, class Theirs>
 void sweep(const Theirs& theirs) {
   report(compare_floats([&](uint32_t bits) { return uint32_t(theirs(bit_cast<float>(bits))); },
-                        [](uint32_t bits) { return encode(kFormatAt<id>, policy, bit_cast<float>(bits)); }, stride()));
+                        [](uint32_t bits) { return encode(kFormatAt<id>, policy, bit_cast<float>(bits)); },
+                        exhaustive_stride()));
 }
 
 template <__nv_fp6_interpretation_t kind, cudaRoundMode mode>

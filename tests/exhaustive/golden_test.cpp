@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <ios>
 #include <iostream>
 #include <map>
@@ -72,10 +73,15 @@ uint32_t stored_lane(uint32_t input) {
   return convert_lane(kPtxCvtAt<id>, input, 0, 0) << kPtxCvtAt<id>.to.storage_shift;
 }
 
+// With HALFULP_EXHAUSTIVE_STRIDE every other chunk of an instruction, the even ones of one and the odd ones of the
+// next.
+bool is_walked(int id, uint64_t chunk) { return exhaustive_stride() == 1 || (chunk + uint64_t(id)) % 2 == 0; }
+
 template <int id>
 std::vector<uint64_t> checksums() {
   return for_each_chunk<uint64_t>([](uint64_t first, uint64_t end) {
     uint64_t sum = 0;
+    if (!is_walked(id, first / kChunkInputs)) return sum;
     for (uint64_t bits = first; bits < end; ++bits) sum += hash(bits, stored_lane<id>(uint32_t(bits)));
     return sum;
   });
@@ -112,11 +118,13 @@ std::string sweep_name(const testing::TestParamInfo<Sweep>& instance) {
 }
 
 // How many recorded checksums differ from ours; the first of them is shown.
-uint64_t wrong_chunks(const std::string& instruction, const std::vector<std::string>& recorded, const Checksums& ours) {
+uint64_t wrong_chunks(const std::string& instruction, const std::vector<std::string>& recorded, const Checksums& ours,
+                      const std::function<bool(uint64_t)>& walked) {
   EXPECT_EQ(recorded.size(), ours.size()) << instruction;
   uint64_t wrong = 0;
   for (size_t chunk = 0; chunk < std::min(recorded.size(), ours.size()); ++chunk)
-    if (const uint64_t sum = std::stoull(recorded[chunk], nullptr, 16); sum != ours[chunk] && wrong++ == 0)
+    if (const uint64_t sum = std::stoull(recorded[chunk], nullptr, 16);
+        walked(chunk) && sum != ours[chunk] && wrong++ == 0)
       ADD_FAILURE() << instruction << ": chunk " << chunk << " of 2^24 inputs: recorded checksum 0x" << std::hex << sum
                     << " ours 0x" << ours[chunk];
   return wrong;
@@ -133,8 +141,10 @@ TEST_P(EveryFloat, HasTheCodeOfTheH200) {
   for (const auto& [name, recorded] : recordings()) {
     if (!same_model(op, ptx_cvt(kPtxCvts[size_t(find_ptx_cvt(name))]))) continue;
     ++checked;
-    const uint64_t wrong = wrong_chunks(name, recorded, ours);
-    std::cout << name << ": " << kChunks * kChunkInputs << " inputs compared, " << wrong << " of " << kChunks
+    const uint64_t wrong = wrong_chunks(name, recorded, ours, [&](uint64_t chunk) { return is_walked(id, chunk); });
+    uint64_t walked = 0;
+    for (uint64_t chunk = 0; chunk < kChunks; ++chunk) walked += is_walked(id, chunk);
+    std::cout << name << ": " << walked * kChunkInputs << " inputs compared, " << wrong << " of " << walked
               << " chunks with mismatches\n";
   }
   EXPECT_GT(checked, 0) << "the catalog says measured, but there is no recording";
@@ -164,7 +174,7 @@ TEST(H200, EveryCodeOfTheNarrowSources) {
     const PtxCvt op = ptx_cvt(kPtxCvts[size_t(find_ptx_cvt(name))]);
     if (op.from.format.bits() > 16) continue;
     ++checked;
-    EXPECT_EQ(wrong_chunks(name, recorded, {checksum_of_codes(op)}), 0u) << name;
+    EXPECT_EQ(wrong_chunks(name, recorded, {checksum_of_codes(op)}, [](uint64_t) { return true; }), 0u) << name;
   }
   EXPECT_EQ(checked, 10);
 }

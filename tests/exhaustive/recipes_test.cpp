@@ -15,6 +15,7 @@
 #include "lib/threads.h"
 #include "tests/emulation/hard_inputs.h"
 #include "tests/emulation/quantized.h"
+#include "tests/exhaustive/sweep.h"
 
 namespace halfulp {
 namespace {
@@ -22,9 +23,7 @@ namespace {
 constexpr std::size_t kPartElements = 1 << 16, kParts = (std::size_t{1} << 28) / kPartElements;
 
 std::size_t stride() {
-  const char* text = std::getenv("HALFULP_EXHAUSTIVE_STRIDE");
-  const std::size_t given =
-      text == nullptr ? 1 : std::max(std::size_t{1}, std::size_t{std::strtoull(text, nullptr, 10)});
+  const std::size_t given = exhaustive_stride();
   return given == 1 ? 1 : 8 * given;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -25,6 +26,12 @@ std::vector<Result> for_each_chunk(const Work& work) {
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(run);
   threads.clear();  // joins them
   return results;
+}
+
+// HALFULP_EXHAUSTIVE_STRIDE of the environment: 1 takes everything, as it is without it.
+inline uint64_t exhaustive_stride() {
+  const char* text = std::getenv("HALFULP_EXHAUSTIVE_STRIDE");
+  return text == nullptr ? 1 : std::max(uint64_t{1}, uint64_t{std::strtoull(text, nullptr, 10)});
 }
 
 struct Mismatch {
