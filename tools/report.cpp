@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "emulation/blocks/recipes.h"
+#include "formats/codec.h"
 #include "lib/atomic_file.h"
 #include "lib/error.h"
 #include "lib/json.h"
@@ -13,6 +15,7 @@
 #include "lib/notice.h"
 #include "lib/utf8.h"
 #include "tools/options.h"
+#include "tools/report/packed_json.h"
 #include "tools/report/page_text.h"
 #include "tools/verbs.h"
 
@@ -78,25 +81,45 @@ Json section_of(const std::string& path) {
   return {{"file", path}, {"verb", verb}, {"result", std::move(result)}};
 }
 
-// The JSON within a script element, which a "<" could end.
-std::string embeddable(const Json& data) {
-  constexpr int kCompact = -1;
-  std::string text;
-  for (const char c : data.dump(kCompact, ' ', false, Json::error_handler_t::replace)) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
+Json describe(const FormatEntry& entry) {
+  const Format& f = entry.format;
+  Json values = Json::array();
+  constexpr int kListedBits = 8;
+  if (f.bits() <= kListedBits)
+    for (uint32_t code = 0; code <= f.code_mask(); ++code) {
+      const double value = decode(f, code);
+      values.push_back(std::isfinite(value) ? Json(value) : Json(shortest_decimal(value)));
     }
-  }
-  return text;
+  return {{"sign_bits", f.sign == Sign::one_bit ? 1 : 0},
+          {"exponent_bits", f.exponent_bits},
+          {"mantissa_bits", f.mantissa_bits},
+          {"bits", f.bits()},
+          {"values", values}};
+}
+
+// What the page says of codes and scales: the formats of the recipes that results name, and of the catalog's recipes
+// only.
+Json recipes_named(const Json& sections) {
+  Json recipes = Json::object();
+  for (const Json& section : sections)
+    for (const Json& record : section.at("result").value("results", Json::array())) {
+      if (!record.is_object() || !record.contains("recipe") || !record.at("recipe").is_string()) continue;
+      const std::string name = record.at("recipe").get<std::string>();
+      const int id = find_recipe(name);
+      if (id < 0 || recipes.contains(name)) continue;
+      const Recipe& recipe = kRecipes[std::size_t(id)];
+      recipes[name]["element"] = describe(recipe.element.entry());
+      if (has_scale(recipe)) recipes[name]["scale"] = describe(recipe.scale.entry());
+    }
+  return recipes;
 }
 
 ExitCode run(const Arguments& arguments) {
   if (!arguments.has("--output")) throw UsageError("-o FILE.html: the file to write the page into is missing");
   Json sections = Json::array();
   for (const std::string& path : arguments.positionals("RESULT")) sections.push_back(section_of(path));
-  const std::string data = embeddable({{"sections", std::move(sections)}});
+  Json recipes = recipes_named(sections);
+  const std::string data = packed_json({{"recipes", std::move(recipes)}, {"sections", std::move(sections)}});
   if (!kHasCharts) notice("built without Chart.js: the page has tables only (see tools/CMakeLists.txt)");
   AtomicFile file(arguments.string("--output"));
   for (const std::string_view text : {kPageBefore, std::string_view(data), kPageAfter})

@@ -17,7 +17,7 @@ def find_chromium():
 
 class Browser:
     def __init__(self, program):
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_read, self.to = os.pipe()
         self.back, to_write = os.pipe()
         descriptors = f"exec 3<&{to_read} 4>&{to_write} \"$@\""

@@ -26,16 +26,17 @@ const kLooks = {
 
 function datasetOf(series, i) {
   const color = seriesColor(series.color ?? i);
-  return {label: series.label, data: series.points, order: i, stack: series.stack, ...kLooks[series.look](color, kShapes[i % kShapes.length])};
+  return {label: series.label, data: series.points, order: i, ...kLooks[series.look](color, kShapes[i % kShapes.length])};
 }
 
-const tickText = (value) => shownNumber(value, 3);
+const tickText = (value) => (Number.isInteger(value) && Math.abs(value) < 1e7 ? shownCount(value) : shownNumber(value, 3));
 
 function scaleOf(axis) {
-  const ticks = {color: colorOf("quiet"), autoSkipPadding: 12, maxRotation: axis.scale === "category" ? 50 : 0};
+  const ticks = {color: colorOf("quiet"), autoSkipPadding: 12, includeBounds: false, maxRotation: axis.scale === "category" ? 50 : 0};
   if (axis.scale !== "category") ticks.callback = axis.ticks ?? tickText;
+  const atValues = (scale) => { scale.ticks = axis.at.map((value) => ({value})); };
   return {
-    type: axis.scale ?? "linear", stacked: axis.stacked, ticks, offset: axis.scale === "category",
+    type: axis.scale ?? "linear", ticks, offset: axis.scale === "category", afterBuildTicks: axis.at ? atValues : undefined,
     grid: {color: colorOf("grid"), borderColor: colorOf("line")},
     title: {display: Boolean(axis.title), text: axis.title, color: colorOf("quiet")},
   };

@@ -8,7 +8,6 @@ const kHeatFigures = [
   {name: "clipped", title: "clipped", get: (r) => toNumber(r.clipped)},
 ];
 
-const unique = (values) => [...new Set(values)];
 const naturally = (a, b) => String(a).localeCompare(String(b), "en", {numeric: true});
 
 // 0 to 1 over the values, by logarithm where they span decades.

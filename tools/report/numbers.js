@@ -31,6 +31,7 @@ const shownPercent = (share, digits = 3) => (isNumber(share) ? shownNumber(100 *
 const shownShape = (shape) => (Array.isArray(shape) ? "(" + shape.join(", ") + ")" : "–");
 const plural = (n, noun) => shownCount(n) + " " + noun + (n === 1 ? "" : "s");
 
+const unique = (values) => [...new Set(values)];
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const listOf = (value) => (Array.isArray(value) ? value : []);
 const entriesOf = (value) => (isObject(value) ? Object.entries(value) : []);
@@ -48,21 +49,28 @@ function quantile(sorted, share) {
 const bitsOf = (code, width) => (code >>> 0).toString(2).padStart(width, "0");
 const hexOf = (code, width) => "0x" + (code >>> 0).toString(16).padStart(Math.ceil(width / 4), "0");
 
-// A figure with its proof: {value, se, z, least, verdict, unit, method}. Of results without verdicts they are made here,
-// by the same rule.
+const kSuperscripts = {"-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"};
+const powerOf2 = (exponent) => "2" + [...String(exponent)].map((digit) => kSuperscripts[digit]).join("");
+
+// A figure with its proof: {value, se, z, least: what would have been found, verdict, unit, method}.
 const kBiasedAt = 4;
 
 function figureOf(given) {
   const value = toNumber(given.value ?? given.mean_error), se = toNumber(given.se);
   const z = isNumber(given.z) ? toNumber(given.z) : value / se;
   const least = isNumber(given.minimum_detectable) ? toNumber(given.minimum_detectable) : kBiasedAt * se;
-  const found = Math.abs(z) >= kBiasedAt ? "biased" : "not detected";
-  const verdict = given.verdict ?? (Number.isNaN(z) ? undefined : found);
-  return {...given, value, se, z, least, verdict};
+  return {...given, value, se, z, least};
+}
+
+// With the verdict, which is made here by the verbs' own rule where a verb gives none.
+function judged(given) {
+  const figure = figureOf(given);
+  const found = Number.isNaN(figure.z) ? undefined : Math.abs(figure.z) >= kBiasedAt ? "biased" : "not detected";
+  return {...figure, verdict: given.verdict ?? found};
 }
 
 // A tensor's bias figure: with its proof where the verb gave one, else from its value and its standard error.
 function biasFigure(record, name) {
   const proven = at(record, "bias/" + name);
-  return figureOf(isObject(proven) ? proven : {value: record[name], se: at(record, "se/" + name)});
+  return judged(isObject(proven) ? proven : {value: record[name], se: at(record, "se/" + name)});
 }

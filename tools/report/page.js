@@ -13,13 +13,14 @@ function guarded(title, build) {
 }
 
 function findingList(findings) {
-  return element("ul", {class: "findings"}, findings.map(({text, look}) => element("li", {class: look}, text)));
+  return element("ul", {class: "findings"}, findings.map(({subject, text, look}) =>
+    element("li", {class: look}, subject ? element("b", null, subject + " ") : null, text)));
 }
 
 // The records of a result: a table of all, and one of them opened below it.
 class RecordList {
   constructor(list, result, section) {
-    Object.assign(this, {list, section, formats: {}, records: list.records(result).filter(isObject)});
+    Object.assign(this, {list, section, records: list.records(result).filter(isObject)});
     const open = (record) => this.choose(record);
     const [first, ...others] = list.columns;
     this.table = sortableTable({caption: list.title, sortBy: list.sortBy, rows: this.records, columns: [{...first, open}, ...others]});
@@ -33,11 +34,11 @@ class RecordList {
   parts() {
     const {title, part, overview} = this.list;
     const all = overview && this.records.length > 2
-      ? new Figure({plot: kOverview, drawing: overview(this.records, (record) => this.choose(record)), place: this.place({plot: "overview"})}).element : null;
+      ? new Figure({plot: kOverview, drawing: overview(this.records, (record) => this.choose(record)), place: this.place({plot: "overview"})}).element : "";
     const step = (by) => () => this.show(this.records[(this.select.selectedIndex + by + this.records.length) % this.records.length]);
     const picker = element("div", {class: "tools"}, element("button", {class: "plain", type: "button", onclick: step(-1)}, "‹ Previous"), this.select,
                            element("button", {class: "plain", type: "button", onclick: step(1)}, "Next ›"));
-    return [element("div", {"data-part": part}, heading(3, title, this.place({part})), this.table), all,
+    return [element("div", {"data-part": part}, heading(3, title, this.place({part})), this.table), element("div", {class: "plots"}, all),
             heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})), picker, this.opened];
   }
 
@@ -61,7 +62,8 @@ class RecordList {
     this.opened.replaceChildren(
       heading(4, name, placeOf({})), factList(this.list.details(record)),
       figures.length > 0 ? figureTable("Figures of " + name, figures) : "",
-      element("div", {class: "plots"}, guarded("The plots", () => plotsOf(this.list.of, record, placeOf)), worstBlocks(record, this.formats, placeOf) ?? ""),
+      element("div", {class: "plots"}, guarded("The plots", () => plotsOf(this.list.of, record, placeOf)),
+              guarded("The worst blocks", () => worstBlocks(record, formatsOf(record), placeOf)) ?? ""),
       ...(this.list.tables?.(record) ?? []));
     for (const row of this.table.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.record === record);
     redrawFigures();
@@ -144,7 +146,7 @@ function prepareForPaper() {
 }
 
 function start() {
-  const {sections} = JSON.parse(document.getElementById("data").textContent);
+  const {sections} = kData;
   const theme = document.getElementById("theme");
   const chosen = () => applyTheme(theme.value);
   chosen();

@@ -12,7 +12,7 @@ function largestBy(rows, measure) {
 
 // Bars or dots with their standard errors, for each of some named strata.
 function strataDrawing(strata, title, unit) {
-  const rows = strata.map(([name, given]) => ({name, elements: given.elements ?? given.clusters, ...figureOf(given)}));
+  const rows = strata.map(([name, given]) => ({name, elements: given.elements ?? given.clusters, ...judged(given)}));
   const names = rows.map(({name}) => name);
   const worst = largestBy(rows, ({z}) => Math.abs(z) || 0);
   return {
@@ -29,19 +29,26 @@ function strataDrawing(strata, title, unit) {
   };
 }
 
+// Errors of binades differ by as much as the binades; told by their lower ends they fit one axis.
+function inUnitsOfBinade([exponent, given]) {
+  const {value, se, ...rest} = figureOf(given), scaled = (x) => x * 2 ** -Number(exponent);
+  return [powerOf2(exponent), given.unit === "ulp" ? given : {...rest, value: scaled(value), se: scaled(se), mean_error: undefined}];
+}
+
 const byNumber = ([a], [b]) => Number(a) - Number(b);
 const strataOf = (record, name) => entriesOf(at(record, "bias/" + name) ?? record[name]).filter(([, value]) => isObject(value));
 
 // A histogram by code, over the values of codes where they are known.
-function histogramDrawing(counts, values, title, known) {
-  const rows = counts.map((count, code) => ({code, count, value: toNumber(values[code])}));
+function histogramDrawing(counts, values, title) {
+  const known = listOf(values).length >= counts.length;
+  const rows = counts.map((count, code) => ({code, count, value: known ? toNumber(values[code]) : NaN}));
   const ordered = known ? rows.filter(({value}) => !Number.isNaN(value)).sort((a, b) => a.value - b.value || b.code - a.code) : rows;
   const used = trimmed(ordered);
   const total = rows.reduce((sum, {count}) => sum + count, 0);
   const most = largestBy(used, ({count}) => count);
   return {
-    x: {scale: "category", title, labels: used.map(({code, value}) => (known ? shownNumber(Object.is(value, -0) ? 0 : value) : hexOf(code, 8)))},
-    y: {title: "count", ticks: (value) => shownNumber(value, 3)},
+    x: {scale: "category", title: known ? title : "code of the " + title, labels: used.map(({code, value}) => (known ? shownNumber(Object.is(value, -0) ? 0 : value) : hexOf(code, 8)))},
+    y: {title: "count"},
     series: [{label: "count", look: "bars", points: used.map(({count}) => count)}],
     words: most ? shownPercent(most.count / total) + " have code " + hexOf(most.code, 4) + "." : "",
     columns: [{title: "code", kind: "code", get: ({code}) => hexOf(code, counts.length > 16 ? 8 : 4)}, numberColumn("value", "value"),
@@ -91,7 +98,7 @@ function curveDrawing(curve, lines, yTitle) {
 
 function binadesDrawing({binades}) {
   const rows = [...binades].sort((a, b) => a.exponent - b.exponent).map((binade) => ({
-    name: "2^" + binade.exponent, uniform: at(binade, "uniform/mean_ulp"), log_uniform: at(binade, "log_uniform/mean_ulp"),
+    name: powerOf2(binade.exponent), uniform: at(binade, "uniform/mean_ulp"), log_uniform: at(binade, "log_uniform/mean_ulp"),
     largest: at(binade, "uniform/max_ulp"), ties: at(binade, "uniform/tie_share"), gap: binade.gap,
   }));
   const worst = largestBy(rows, ({uniform}) => Math.abs(toNumber(uniform)) || 0);
@@ -106,8 +113,7 @@ function binadesDrawing({binades}) {
   };
 }
 
-const kBitsTick = (value) => (Number.isInteger(Math.log10(value)) ? shownNumber(value, 3) : null);
-const kPowerOf4 = (value) => (Number.isInteger(Math.log2(value) / 2) ? shownCount(value) : null);
+const kDecades = (value) => (Number.isInteger(Math.log10(value)) ? shownNumber(value, 3) : null);
 
 // Error of the mean over B draws. Unbiased rounding falls as 1/B, which the dashed line does; bias ends it on a plateau.
 function concentrationDrawing({concentration}) {
@@ -118,7 +124,7 @@ function concentrationDrawing({concentration}) {
   const slope = figureOf(isObject(concentration.slope) ? concentration.slope : {value: concentration.slope});
   const band = (sign) => points.map(({x, y, se}) => ({x, y: Math.max(y + sign * 2 * (se || 0), y / 100)}));
   return {
-    x: {scale: "logarithmic", title: "draws B", ticks: kPowerOf4}, y: {scale: "logarithmic", title: "relative squared error", ticks: kBitsTick},
+    x: {scale: "logarithmic", title: "draws B", at: points.map(({x}) => x), ticks: shownCount}, y: {scale: "logarithmic", title: "relative squared error", ticks: kDecades},
     series: [{label: "mean of B draws", look: "marked", points},
              {label: "slope −1: no bias", look: "dashed", color: 5, points: points.map(({x}) => ({x, y: first.y * first.x / x}))},
              {look: "edge", points: band(-1)}, {look: "band", color: 0, points: band(1)}],
@@ -149,7 +155,7 @@ function tensorOverview(records, open) {
                                    .map((r) => ({x: place.get(r.tensor), y: toNumber(r.rel_mse), record: r}));
   return {
     x: {title: "tensor, in the order of the file", ticks: (value) => (Number.isInteger(value) ? shownCount(value) : null)},
-    y: {scale: "logarithmic", title: "rel_mse", ticks: kBitsTick},
+    y: {scale: "logarithmic", title: "rel_mse", ticks: kDecades},
     series: recipes.map((recipe) => ({label: recipe, look: "points", points: pointsOf(recipe)})),
     tooltip: ({raw}) => raw.record.tensor + ", " + raw.record.recipe + ": " + shownNumber(raw.y),
     onClick: (hits) => hits.length > 0 && open(hits[0].element.$context.raw.record),
@@ -166,13 +172,13 @@ const kPlots = [
    has: (r) => isObject(at(r, "decomposition/shrinkage")), draw: (r) => decompositionDrawing(r, "shrinkage")},
   {id: "codes", of: "tensor", title: "Histogram over the format's grid", note: "How many elements have each value of the element format.",
    has: (r) => listOf(at(r, "codes/histogram")).length > 0,
-   draw: (r) => histogramDrawing(r.codes.histogram, listOf(r.codes.values), "value of the code", listOf(r.codes.values).length > 0)},
+   draw: (r) => histogramDrawing(r.codes.histogram, r.codes.values ?? formatsOf(r).element?.values, "value")},
   {id: "scales", of: "tensor", title: "Histogram of block scales", note: "How many blocks have each scale; unused codes at both ends are left out.",
    has: (r) => listOf(at(r, "scales/histogram")).length > 0,
-   draw: (r) => histogramDrawing(r.scales.histogram, listOf(r.scales.values), "scale", listOf(r.scales.values).length > 0)},
-  {id: "binades", of: "tensor", title: "Mean error by binade of x", note: "Lines: two standard errors. What a line leaves clear of zero is bias there.", wide: true,
+   draw: (r) => histogramDrawing(r.scales.histogram, r.scales.values ?? formatsOf(r).scale?.values, "scale")},
+  {id: "binades", of: "tensor", title: "Mean error by binade of x", note: "In units of the binade's lower end. Lines: two standard errors; one that is clear of zero is bias.", wide: true,
    has: (r) => strataOf(r, "by_binade").length > 0,
-   draw: (r) => strataDrawing(strataOf(r, "by_binade").sort(byNumber).map(([e, v]) => ["2^" + e, v]), "binade", "mean error")},
+   draw: (r) => strataDrawing(strataOf(r, "by_binade").sort(byNumber).map(inUnitsOfBinade), "binade", "mean error / lower end")},
   {id: "eighths", of: "tensor", title: "Mean error by place in the binade", note: "Eighths of a binade, from the power of two up.",
    has: (r) => strataOf(r, "by_eighth").length > 0,
    draw: (r) => strataDrawing(strataOf(r, "by_eighth").sort(byNumber), "eighth of the binade", "mean error")},

@@ -12,13 +12,14 @@ const kKinds = {
   percent: {right: true, show: (value, {digits}) => shownPercent(value, digits)},
   word: {show: (value) => String(value ?? "–")},
   bits: {show: (value, column, row) => column.show(row)},
-  share: {right: true, show: (value) => shareBar(toNumber(value))},
+  share: {show: (value, {largest}) => shareBar(toNumber(value), largest ?? 1)},
   verdict: {show: (value) => (value ? chip(value) : "–")},
 };
 
-function shareBar(share) {
-  const width = Math.max(0, Math.min(1, Math.abs(share) || 0));
-  return [element("span", {class: "share", "aria-hidden": "true", style: {width: 5 * width + "rem"}}), shownPercent(share)];
+// A bar and its number; the largest of a column fills its place.
+function shareBar(share, largest) {
+  const width = Math.min(1, Math.abs(share / largest) || 0);
+  return [element("span", {class: "share", "aria-hidden": "true"}, element("span", {style: {width: 100 * width + "%"}})), shownPercent(share)];
 }
 
 // A number with its standard error.
@@ -30,7 +31,7 @@ function cellWithError(value, column, row) {
 function cellOf(column, row) {
   const kind = kKinds[column.kind ?? "text"], value = column.get(row);
   const shown = column.se ? cellWithError(value, column, row) : kind.show(value, column, row);
-  const look = kind.right ? "right" : column.kind === undefined ? "text" : null;
+  const look = kind.right ? "right" : column.kind ?? "text";
   const content = column.open ? element("button", {class: "open", type: "button", onclick: () => column.open(row)}, shown) : shown;
   return element("td", {class: look}, content);
 }
@@ -149,10 +150,10 @@ class SortableTable {
 const sortableTable = (options) => new SortableTable(options).element;
 const plainTable = (caption, columns, rows) => sortableTable({caption, columns, rows});
 
-// Columns for rows of which nothing is known: one for each path to a value that is not an object.
-function columnsOf(rows) {
-  const paths = new Set(rows.flatMap((row) => valuePaths(row, "")));
-  return [...paths].map((path) => {
+// Columns for rows of which little is known: one for each path to a value that is not an object, `first` before others.
+function columnsOf(rows, first = []) {
+  const paths = unique(rows.flatMap((row) => valuePaths(row, "")));
+  return [...first.filter((path) => paths.includes(path)), ...paths.filter((path) => !first.includes(path))].map((path) => {
     const values = rows.map((row) => at(row, path));
     const numbers = values.every((value) => isNumber(value) || value === null || value === undefined) && values.some(isNumber);
     const whole = numbers && values.every((value) => value === null || value === undefined || Number.isInteger(value));
@@ -167,7 +168,7 @@ function valuePaths(value, path) {
 
 const plainOf = (value) => (Array.isArray(value) ? value.join(", ") : value);
 
-function genericTable(caption, rows) {
+function genericTable(caption, rows, first) {
   const objects = listOf(rows).filter(isObject);
-  return objects.length > 0 ? sortableTable({caption, columns: columnsOf(objects), rows: objects}) : null;
+  return objects.length > 0 ? sortableTable({caption, columns: columnsOf(objects, first), rows: objects}) : null;
 }

@@ -5,7 +5,7 @@
 // kindOf(record): what tells records of one name apart, columns, sortBy, details(record), figures(record)}.
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-const finding = (text, look) => ({text, look});
+const finding = (text, look, subject) => ({text, look, subject});
 const resultsOf = (result) => listOf(result.results).filter(isObject);
 
 const withError = (title, get, se, digits = 4) => ({title, kind: "number", digits, get, se});
@@ -21,7 +21,7 @@ const kTensorColumns = [
   {title: "crest_p50", kind: "number", digits: 3, get: (r) => at(r, "crest/p50")}, {title: "file", get: (r) => r.file},
 ];
 const kCaptureColumns = [
-  ...["phase", "role", "layer", "step"].map((key) => ({title: key, kind: "word", get: (r) => r[key]})), ...kTensorColumns.slice(0, -1),
+  ...["layer", "phase", "role", "step"].map((key) => ({title: key, kind: "word", get: (r) => r[key]})), ...kTensorColumns.slice(1, -1),
 ];
 
 function tensorFacts(result) {
@@ -33,34 +33,38 @@ function tensorFacts(result) {
   ];
 }
 
-function recipeFinding(recipe, records) {
+// Sentences on a recipe's results, each {text, look}; together they are one finding.
+function errorSentences(records) {
   const measured = records.filter((r) => isNumber(r.rel_mse));
   if (measured.length === 0) return [];
   const worst = largestBy(measured, (r) => toNumber(r.rel_mse));
   const middle = quantile(measured.map((r) => toNumber(r.sqnr_db)).sort((a, b) => a - b), .5);
-  const half = measured.length > 1 ? "half of the tensors above " + shownNumber(middle) + " dB; " : "";
-  return [finding(recipe + ": " + half + "worst is " + worst.tensor + " at " + shownNumber(worst.sqnr_db) + " dB (rel_mse " + shownNumber(worst.rel_mse) + ").")];
+  const half = measured.length > 1 ? "Half of the tensors are above " + shownNumber(middle) + " dB, worst is " : "";
+  return [{text: half + worst.tensor + " at " + shownNumber(worst.sqnr_db) + " dB (rel_mse " + shownNumber(worst.rel_mse) + ")."}];
 }
 
-const kBiases = {shrinkage: "makes values smaller or larger on the whole", mean_error: "moves the mean"};
-
-function biasFinding(recipe, records, name) {
-  const judged = records.map((record) => ({record, ...biasFigure(record, name)})).filter(({verdict}) => verdict);
-  const biased = judged.filter(({verdict}) => verdict === "biased");
-  if (judged.length === 0) return [];
+function biasSentences(records, name) {
+  const figures = records.map((record) => ({record, ...biasFigure(record, name)})).filter(({verdict}) => verdict);
+  const biased = figures.filter(({verdict}) => verdict === "biased");
+  if (figures.length === 0) return [];
   if (biased.length === 0) {
-    const least = Math.max(...judged.map(({least}) => least));
-    return [finding(recipe + ": no bias of " + name + " found; one of " + shownNumber(least, 2) + " would have been, in every tensor.", "good")];
+    const least = Math.max(...figures.map(({least}) => least));
+    return [{text: "No bias of " + name + " found; " + shownNumber(least, 2) + " would have been in every tensor.", look: "good"}];
   }
   const worst = largestBy(biased, ({value}) => Math.abs(value));
-  return [finding(recipe + " " + kBiases[name] + ": " + name + " is biased in " + biased.length + " of " + plural(judged.length, "tensor") + ", most in " +
-                  worst.record.tensor + ": " + shownNumber(worst.value, 3) + ", z = " + shownNumber(worst.z, 3) + ".", "bad")];
+  return [{text: "Biased " + name + " in " + biased.length + " of " + plural(figures.length, "tensor") + ", most in " + worst.record.tensor + ": " +
+                 shownNumber(worst.value, 3) + ", z = " + shownNumber(worst.z, 3) + ".", look: "bad"}];
 }
 
-function clipFinding(recipe, records) {
+function clipSentences(records) {
   const worst = largestBy(records, ({clipped}) => toNumber(clipped) || 0);
-  return toNumber(worst.clipped) > 0
-    ? [finding(recipe + " clips " + shownPercent(worst.clipped) + " of the values of " + worst.tensor + ", its largest share.")] : [];
+  return toNumber(worst.clipped) > 0 ? [{text: "Clips up to " + shownPercent(worst.clipped) + ", of " + worst.tensor + "."}] : [];
+}
+
+function recipeFinding(recipe, records) {
+  const sentences = [...errorSentences(records), ...biasSentences(records, "shrinkage"), ...biasSentences(records, "mean_error"), ...clipSentences(records)];
+  const looks = sentences.map(({look}) => look);
+  return finding(sentences.map(({text}) => text).join(" "), looks.includes("bad") ? "bad" : looks.includes("good") ? "good" : undefined, recipe);
 }
 
 function skippedFindings(result) {
@@ -79,13 +83,8 @@ function streamFindings(result) {
 
 function tensorFindings(result) {
   const records = resultsOf(result);
-  return [
-    ...unique(records.map(({recipe}) => recipe)).flatMap((recipe) => {
-      const own = records.filter((r) => r.recipe === recipe);
-      return [...recipeFinding(recipe, own), ...biasFinding(recipe, own, "shrinkage"), ...biasFinding(recipe, own, "mean_error"), ...clipFinding(recipe, own)];
-    }),
-    ...streamFindings(result), ...skippedFindings(result),
-  ];
+  const ofRecipe = (recipe) => recipeFinding(recipe, records.filter((r) => r.recipe === recipe));
+  return [...unique(records.map(({recipe}) => recipe)).map(ofRecipe), ...streamFindings(result), ...skippedFindings(result)];
 }
 
 const tensorFactsOf = (r) => [
@@ -112,7 +111,7 @@ const tensorList = (columns) => ({
 
 const kProductFigures = ["rel_error", "cosine", "projection", "squared_bias", "noise", "gradient_to_noise", "batch_noise_share"];
 const productName = (r) => [r.phase, r.layer, r.step, r.product].filter((word) => word !== undefined && word !== null).join("/");
-const operandsOf = (r) => listOf(r.operands).map((o) => [o.role, o.tensor, o.recipe].filter(Boolean).join(" ")).join(" × ");
+const operandsOf = (r) => listOf(r.operands).map((o) => unique([o.role, o.tensor, o.recipe].filter(Boolean)).join(" ")).join(" × ");
 const productColumn = (name) => withError(name, (r) => toNumber(at(r, name + "/value")), (r) => at(r, name + "/se"));
 
 const kProductList = {
@@ -129,11 +128,10 @@ const kProductList = {
 
 function productFindings(records) {
   return records.filter((r) => isObject(r.squared_bias)).map((r) => {
-    const {value, z, least, verdict} = figureOf(r.squared_bias);
-    const proof = "squared bias " + shownNumber(value, 3) + " of the product's square, z = " + shownNumber(z, 3);
-    const name = productName(r) + " of " + operandsOf(r);
-    return verdict === "biased" ? finding(name + " is biased: " + proof + ".", "bad")
-                                : finding(name + ": no bias found; " + proof + "; " + shownNumber(least, 2) + " would have been.", "good");
+    const {value, z, least, verdict} = judged(r.squared_bias);
+    const proof = shownNumber(value, 3) + " of the product's square, z = " + shownNumber(z, 3);
+    const text = verdict === "biased" ? "Biased: squared bias " + proof + "." : "No bias found: " + proof + "; " + shownNumber(least, 2) + " would have been.";
+    return finding(operandsOf(r) + ". " + text, verdict === "biased" ? "bad" : "good", productName(r));
   });
 }
 
@@ -148,25 +146,30 @@ const kConversionList = {
                    ...entriesOf(r.pair).filter(([, value]) => isNumber(value)).map(([name, value]) => ["pair: " + name, shownNumber(value)]),
                    ["convention", String(r.convention ?? "–")]],
   figures: () => [],
-  tables: (r) => listOf(r.values).length > 0 ? [genericTable("Values", r.values)] : [],
+  tables: (r) => listOf(r.values).length > 0 ? [genericTable("Values", r.values, ["x", "below", "above", "expectation", "bias", "bias_ulp"])] : [],
 };
 
 const largestBias = (r) => listOf(at(r, "curve/bias_ulp")).map(toNumber).filter(Number.isFinite).reduce((most, b) => Math.max(most, Math.abs(b)), 0);
 
 function conversionFinding(r) {
-  const most = largestBias(r), biases = listOf(at(r, "curve/bias_ulp")).map(toNumber), x = at(r, "curve/x");
-  if (most === 0) return finding(r.name + ": exact on average at every point of the curve.", "good");
+  const most = largestBias(r), biases = listOf(at(r, "curve/bias_ulp")).map(toNumber);
+  if (most === 0) return finding("Exact on average at every point of the curve.", "good", r.name);
   const i = biases.findIndex((b) => Math.abs(b) === most);
-  return finding(r.name + ": the largest bias is " + shownNumber(biases[i]) + " ulp, at x = " + shownNumber(listOf(x)[i]) + ".", "bad");
+  return finding("The largest bias is " + shownNumber(biases[i]) + " ulp, at x = " + shownNumber(listOf(r.curve.x)[i]) + ".", "bad", r.name);
 }
 
-const rankColumns = (rows) => columnsOf(rows).map((column) => column.title === "share" ? {...column, kind: "share"} : column);
-const ranking = (result) => listOf(result.ranking).length > 0
-  ? sortableTable({caption: "What hurts most", columns: rankColumns(result.ranking), rows: result.ranking}) : null;
+const kPlace = ["phase", "role", "layer", "step"];
+
+function ranking({ranking: rows}) {
+  if (listOf(rows).length === 0) return null;
+  const largest = Math.max(...rows.map(({share}) => toNumber(share) || 0));
+  const columns = columnsOf(rows, [...kPlace, "share"]).map((column) => (column.title === "share" ? {...column, kind: "share", largest} : column));
+  return sortableTable({caption: "What hurts most", columns, rows});
+}
 
 function captureFindings(result) {
   const [first] = listOf(result.ranking);
-  const worst = first ? [finding("Most of the error, " + shownPercent(first.share) + ", is of " + [first.phase, first.role, first.layer].join("/") + ".", "bad")] : [];
+  const worst = first ? [finding("hurts most: " + shownPercent(first.share) + " of the error.", "bad", [first.phase, first.role, first.layer].join("/"))] : [];
   return [...worst, ...tensorFindings(result), ...productFindings(listOf(result.products))];
 }
 
@@ -174,10 +177,13 @@ function comparisonRows(comparison) {
   return entriesOf(comparison).filter(([, value]) => isObject(value) && isNumber(value.value)).map(([name, value]) => ({name, ...figureOf(value)}));
 }
 
+const kBiasFigures = ["bias", "bias_ulps", "shrinkage", "toward_zero_ulps"];
+const judgedBias = (row) => (kBiasFigures.includes(row.name) ? judged(row) : row);
+
 function mmaFindings(result) {
   const comparison = result.comparison;
   if (!isObject(comparison)) return [];
-  const shrinkage = figureOf(comparison.shrinkage ?? {});
+  const shrinkage = judged(comparison.shrinkage ?? {});
   return [
     finding(shownCount(comparison.correctly_rounded) + " of " + plural(comparison.outputs, "output") + " (" + shownPercent(comparison.correctly_rounded_share) + ") are correctly rounded."),
     shrinkage.verdict === "biased" ? finding("Sums come out " + (shrinkage.value > 0 ? "too small" : "too large") + ": shrinkage " + shownNumber(shrinkage.value) + ", z = " + shownNumber(shrinkage.z, 3) + ".", "bad")
@@ -188,7 +194,7 @@ function mmaFindings(result) {
 const figureTable = (caption, rows) => sortableTable({caption, rows, columns: [
   wordColumn("figure", "name"), withError("value", (r) => r.value, (r) => r.se), numberColumn("z", "z", 3),
   numberColumn("minimum_detectable", "least", 2), wordColumn("unit", "unit"), {title: "verdict", kind: "verdict", get: (r) => r.verdict}, wordColumn("method", "method"),
-].filter(({title, get}) => !["unit", "method"].includes(title) || rows.some((row) => get(row) !== undefined))});
+].filter(({get}) => rows.some((row) => ![undefined, ""].includes(get(row))))});
 
 const kMma = {
   title: "Product of matrices",
@@ -196,7 +202,7 @@ const kMma = {
                  ["Operands", [at(r, "a/format"), at(r, "b/format")].filter(Boolean).join(" × ") || "–"]],
   findings: mmaFindings,
   parts: [
-    {part: "figures", title: "Against the exact product", build: (r) => isObject(r.comparison) ? figureTable("Against the exact product", comparisonRows(r.comparison)) : null},
+    {part: "figures", title: "Against the exact product", build: (r) => isObject(r.comparison) ? figureTable("Against the exact product", comparisonRows(r.comparison).map(judgedBias)) : null},
     {part: "split", title: "Against the product before quantization", plots: "mma"},
   ],
 };
