@@ -4,13 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <iostream>
 
-#include "emulation/analysis/ratio_sums.h"
 #include "emulation/analysis/streams.h"
 #include "emulation/elements.h"
-#include "emulation/matmul/fp64_product.h"
 #include "lib/error.h"
 #include "lib/notice.h"
 #include "lib/philox.h"
@@ -36,109 +33,6 @@ ProductOperand load_operand(const Tensor& tensor, Along along) {
   for (uint64_t row = 0; row < rows; ++row)
     for (uint64_t col = 0; col < cols; ++col) transposed[col * rows + row] = x[row * cols + col];
   return {.x = std::move(transposed), .shape = {.rows = cols, .cols = rows}};
-}
-
-namespace {
-
-// The variance over batches of the exact product: its K is divided into groups, each a batch of its own. Relative to
-// |exact|^2, of the sum over all of them.
-Figure batch_noise(const ProductExperiment& e, const OutputSample& sample) {
-  constexpr std::size_t kGroups = 16;
-  const std::size_t m = sample.rows(e.a.shape), n = sample.cols(e.b.shape), k = e.a.shape.cols / kGroups;
-  if (k == 0) return {.value = NAN, .se = NAN, .n = 0, .unit = "of |exact|^2", .method = "too few tokens"};
-  std::vector<std::vector<double>> groups(kGroups, std::vector<double>(m * n));
-  const auto rows = [&](const ProductOperand& x, std::size_t step, std::size_t group) {
-    std::vector<double> part;
-    for (std::size_t row = 0; row < x.shape.rows; row += step) {
-      const float* const first = &x.x[row * x.shape.cols + group * k];
-      part.insert(part.end(), first, first + k);
-    }
-    return part;
-  };
-  for (std::size_t g = 0; g < kGroups; ++g)
-    multiply_fp64(m, n, k, rows(e.a, sample.row_step, g), rows(e.b, sample.col_step, g), groups[g]);
-  // Variance of the sum of G independent groups: G times that of one.
-  RatioSums<1> sums;
-  for (std::size_t row = 0; row < m; ++row) {
-    double variance = 0, squared = 0;
-    for (std::size_t i = row * n; i < (row + 1) * n; ++i) {
-      double sum = 0, squares = 0;
-      for (const std::vector<double>& group : groups) sum += group[i], squares += group[i] * group[i];
-      variance += (squares - sum * sum / double(kGroups)) * double(kGroups) / double(kGroups - 1);
-      squared += sum * sum;
-    }
-    sums.add({variance}, squared);
-  }
-  return {.value = sums.ratio(0),
-          .se = sums.standard_error(0),
-          .n = kGroups,
-          .unit = "of |exact|^2",
-          .method = "16 groups of tokens; delta method over rows"};
-}
-
-// Where nothing is random the error of these operands is bias to the last bit.
-Figure all_bias(const Figure& error) {
-  return {.value = error.value, .se = 0, .n = 1, .unit = error.unit, .method = "exact: nothing is random"};
-}
-
-Json concentration_json(const Draws::Statistics& statistics) {
-  Json json = {{"draws", Json::array()}, {"error", Json::array()}, {"se", Json::array()}, {"bits", Json::array()}};
-  for (const MeanError& point : statistics.concentration()) {
-    json["draws"].push_back(point.draws);
-    json["error"].push_back(point.error);
-    json["se"].push_back(point.se);
-    json["bits"].push_back(-0.5 * std::log2(point.error));
-  }
-  json["slope"] = estimate(statistics.slope());
-  return json;
-}
-
-Json share_of_batch_noise(const Figure& noise, const Figure& batch) {
-  const double share = noise.value / batch.value;
-  return estimate({.value = share,
-                   .se = std::fabs(share) * std::hypot(noise.se / noise.value, batch.se / batch.value),
-                   .n = noise.n,
-                   .unit = "",
-                   .method = batch.method});
-}
-
-Json operand_json(const ProductOperand& operand) {
-  return {{"name", operand.name},
-          {"recipe", operand.recipe == nullptr ? Json() : Json(std::string(operand.recipe->name))},
-          {"shape", {operand.shape.rows, operand.shape.cols}}};
-}
-
-}  // namespace
-
-Json product_figures(const ProductExperiment& e, SumsOver over, int threads, const std::function<void()>& drawn) {
-  const OutputSample sample = sample_of(e);
-  const Draws draws = draw_products(e, sample, threads, drawn);
-  const Draws::Statistics statistics = draws.statistics(threads);
-  const Draws::TileFigures tiles = draws.tile_figures();
-  const bool random = is_random(e);
-  Json json = {
-      {"shape", {e.a.shape.rows, e.b.shape.rows, e.a.shape.cols}},
-      {"operands", {operand_json(e.a), operand_json(e.b)}},
-      {"outputs", draws.exact().size()},
-      {"draws", e.draws},
-      {"fixed", !random                            ? "nothing is random: all draws are one"
-                : e.signs == SignsDrawn::each_draw ? "the operands; each draw has new random words and signs"
-                                                   : "the operands and all signs; each draw has new random words"},
-      {"rel_error", estimate(tiles.error)},
-      {"mean_error", tested(tiles.mean_error)},
-      {"projection", estimate(statistics.projection())},
-      {"cosine", estimate(statistics.cosine())},
-      {"squared_bias", tested(random ? statistics.squared_bias() : all_bias(statistics.error()))},
-      {"noise", random ? estimate(statistics.noise()) : Json()},
-      {"gradient_to_noise", nullptr},
-      {"batch_noise_share", nullptr},
-      {"concentration", nullptr}};
-  if (!random) return json;
-  json["gradient_to_noise"] = estimate(statistics.gradient_to_noise());
-  json["concentration"] = concentration_json(statistics);
-  if (over == SumsOver::tokens)
-    json["batch_noise_share"] = share_of_batch_noise(statistics.noise(), batch_noise(e, sample));
-  return json;
 }
 
 Json check_draws(const std::vector<const ProductExperiment*>& experiments, int threads) {
@@ -249,6 +143,7 @@ constexpr FigureRow kFigures[] = {
     {"noise of a draw", "/noise", 4},
     {"exact / noise", "/gradient_to_noise", 4},
     {"noise / batch noise", "/batch_noise_share", 4},
+    {"squared bias over batches", "/population/squared_bias", 4},
     {"slope of the mean's error", "/concentration/slope", 4},
 };
 

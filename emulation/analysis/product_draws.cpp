@@ -88,15 +88,20 @@ OutputSample sample_of(const ProductExperiment& e, uint64_t max_floats, uint64_t
   return sample;
 }
 
+std::vector<double> exact_product(const ProductExperiment& e, const OutputSample& sample) {
+  return product_of(e, sample, e.a.x, e.b.x);
+}
+
+std::vector<double> drawn_product(const ProductExperiment& e, const OutputSample& sample, std::size_t draw) {
+  return product_of(e, sample, drawn_values(e.a, e, draw), drawn_values(e.b, e, draw));
+}
+
 Draws draw_products(const ProductExperiment& e, const OutputSample& sample, int threads,
                     const std::function<void()>& drawn) {
-  Draws draws(product_of(e, sample, e.a.x, e.b.x), e.draws, sample.cols(e.b.shape));
-  const auto product = [&](std::size_t draw) {
-    return product_of(e, sample, drawn_values(e.a, e, draw), drawn_values(e.b, e, draw));
-  };
-  const std::vector<double> same = is_random(e) ? std::vector<double>() : product(0);
+  Draws draws(exact_product(e, sample), e.draws, sample.cols(e.b.shape));
+  const std::vector<double> same = is_random(e) ? std::vector<double>() : drawn_product(e, sample, 0);
   parallel_for(e.draws, threads, [&](std::size_t draw) {
-    draws.set(draw, same.empty() ? product(draw) : same);
+    draws.set(draw, same.empty() ? drawn_product(e, sample, draw) : same);
     if (drawn) drawn();
   });
   return draws;

@@ -52,6 +52,10 @@ struct OutputSample {
 OutputSample sample_of(const ProductExperiment& experiment, uint64_t max_floats = uint64_t{1} << 26,
                        uint64_t max_products = uint64_t{1} << 35);
 
+// The sampled outputs of the operands as they are, and in one draw.
+std::vector<double> exact_product(const ProductExperiment& experiment, const OutputSample& sample);
+std::vector<double> drawn_product(const ProductExperiment& experiment, const OutputSample& sample, std::size_t draw);
+
 // The draws' products of the sampled outputs against the exact one of the operands as they are. Requires that
 // refusal() of each operand is empty.
 Draws draw_products(const ProductExperiment& experiment, const OutputSample& sample, int threads,
