@@ -1,10 +1,12 @@
 #include "tests/reproduce/quantizers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
 
 #include "emulation/blocks/recipe_fields.h"
+#include "emulation/blocks/recipes.h"
 #include "lib/random_values.h"
 #include "lib/threads.h"
 
@@ -40,6 +42,26 @@ std::vector<float> quantized(const Recipe& recipe, const Matrix& shape, std::spa
   quantize<float>(recipe, tensor, shape, x, random, codes, scales);
   std::vector<float> values(shape.elements());
   dequantize(recipe, tensor, shape, codes, scales, values);
+  return values;
+}
+
+std::vector<float> stochastic_four_over_six(const Matrix& shape, std::span<const float> x, uint64_t seed,
+                                            uint64_t stream_of_6, uint64_t stream_of_4) {
+  constexpr std::size_t kBlock = 16;
+  const Recipe& like = recipe_named("nvfp4/te-4over6-mse-256");
+  const auto rounded = [&](std::string_view d, uint64_t stream) {
+    const Recipe recipe =
+        with_fields(like, {{"rounding", "stochastic"}, {"d", d}, {"d2", ""}, {"v", ""}, {"loss", ""}});
+    return quantized(recipe, shape, x, {.seed = seed, .stream = stream});
+  };
+  std::vector<float> values = rounded(like.unrounded.text(), stream_of_6);
+  const std::vector<float> to_4 = rounded(like.choice.alternative.text(), stream_of_4);
+  for (std::size_t first = 0; first < x.size(); first += kBlock) {
+    double excess = 0;
+    for (std::size_t i = first; i < first + kBlock; ++i)
+      excess += std::pow(double(values[i]) - double(x[i]), 2) - std::pow(double(to_4[i]) - double(x[i]), 2);
+    if (excess > 0) std::copy_n(&to_4[first], kBlock, &values[first]);
+  }
   return values;
 }
 

@@ -28,6 +28,11 @@ std::vector<float> normals(std::string_view name, const Matrix& shape);
 std::vector<float> quantized(const Recipe& recipe, const Matrix& shape, std::span<const float> x,
                              const Randomness& random = {});
 
+// NVFP4 under scales up to 256, a block's largest element to 6 or to 4 after both were rounded stochastically, each
+// with random bits of its own: whichever came out with the smaller squared error.
+std::vector<float> stochastic_four_over_six(const Matrix& shape, std::span<const float> x, uint64_t seed,
+                                            uint64_t stream_of_6, uint64_t stream_of_4);
+
 std::vector<float> transposed(const Matrix& shape, std::span<const float> x);
 
 // Mean over clusters that are independent of each other, and its standard error.
