@@ -11,7 +11,7 @@
 namespace halfulp {
 namespace {
 
-constexpr std::size_t kWorstBlocks = 16;
+constexpr std::size_t kWorstBlocks = 8;
 constexpr std::size_t kShownElements = 64;  // of a block
 
 // By squared error; of equal ones the first in the tensor.

@@ -134,6 +134,7 @@ StagedBlock staged_block(const Recipe& recipe, const TensorScale& tensor, uint32
   if (!has_scale(recipe)) return block;
   block.scale = decode(recipe.scale.format(), scale_code);
   block.largest = largest_value(recipe, tensor, block.scale);
+  if (!block.closed_form) return block;  // which alone asks for the factor
   Values values = values_of(tensor);
   values[Symbol::a] = amax;
   values[Symbol::s] = block.scale;

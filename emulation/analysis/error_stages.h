@@ -40,7 +40,7 @@ struct StagedBlock {
   const Recipe* recipe;
   TensorScale tensor;
   float scale;       // value of the scale's code
-  float factor;      // m
+  float factor;      // m, where the errors are expectations
   double amax;       // largest magnitude of its elements; 0 where none is finite
   double largest;    // that a code stands for
   bool closed_form;  // the errors are expectations, not those of the values that came back
