@@ -4,9 +4,10 @@
 declare -A halfulp_packages=(
   [build]="cmake ninja-build g++ libfmt-dev nlohmann-json3-dev libcli11-dev libtbb-dev libhwy-dev libeigen3-dev
          libtomlplusplus-dev libjs-chart.js"
-  # clang-14 and its runtime fuzz; MPFR and Random123 are oracles; Python compares with ml_dtypes and drives ptxas.
+  # clang-14 and its runtime fuzz; MPFR and Random123 are oracles; Python compares with ml_dtypes and drives ptxas and
+  # Chromium, which opens the pages of `halfulp report`.
   [tests]="libgtest-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 libmpfr-dev librandom123-dev
-           python3-venv"
+           python3-venv chromium"
   [tidy]="clang-tidy-14"
 )
 

@@ -31,11 +31,15 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.process.terminate()
         self.process.wait()
         os.close(self.to)
@@ -66,17 +70,17 @@ class Browser:
             raise RuntimeError(f"{method}: {answer['error']['message']}")
         return answer["result"]
 
-    def wait_for(self, event):
-        while not any(each.get("method") == event for each in self.events):
+    def load(self, url):
+        loader = self.call("Page.navigate", url=url)["loaderId"]
+        is_load = lambda e: e.get("method") == "Page.lifecycleEvent" and e["params"]["name"] == "load" and e["params"]["loaderId"] == loader
+        while not any(map(is_load, self.events)):
             self.events.append(self.message())
 
     def open(self, url):
         """Loads the page anew; what happened since is in events."""
-        self.call("Page.navigate", url="about:blank")
-        self.wait_for("Page.loadEventFired")
+        self.load("about:blank")
         self.events.clear()
-        self.call("Page.navigate", url=url)
-        self.wait_for("Page.loadEventFired")
+        self.load(url)
 
     def run(self, script):
         """The value of an expression; a promise is waited for."""

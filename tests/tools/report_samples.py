@@ -97,7 +97,7 @@ def products():
             "streams": {"independent": False, "pairs": 28, "worst_z": 41.0}}
 
 
-def capture(layers=24):
+def capture(layers=6):
     rng = random.Random(7)
     results, phases = [], {"pretrain_fwd": ["x", "w"], "pretrain_bwd": ["dy", "w"], "rl_sampler": ["x", "w"], "rl_trainer": ["x", "w", "dy"]}
     for phase, roles in phases.items():

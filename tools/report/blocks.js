@@ -20,7 +20,7 @@ function elementsOf(block, formats) {
   const rows = block.x.map((x, i) => ({i, x: toNumber(x), q: toNumber(listOf(block.q)[i]), code: listOf(block.codes)[i]}));
   const width = formats.element?.bits ?? (rows.every(({code}) => code < 16) ? 4 : 8);
   const fields = {title: "code bits", get: ({code}) => code, kind: "bits", show: ({code}) => bitFields(code, formats.element, width)};
-  return plainTable("Elements of the block at row " + block.row + ", column " + block.col, [
+  return briefTable("Elements of the block at row " + block.row + ", column " + block.col, [
     {title: "i", kind: "count", get: ({i}) => i}, numberColumn("x", "x", 9),
     {title: "x as FP32", kind: "code", get: ({x}) => hexOf(fp32Bits(x), 32)},
     {title: "code", kind: "code", get: ({code}) => (isNumber(code) ? hexOf(code, width) : null)},
@@ -53,6 +53,6 @@ function worstBlocks(record, formats, placeOf) {
     ],
     rows: blocks, expand: (block) => blockDetail(block, formats),
   });
-  return element("div", {class: "plot wide", "data-plot": "blocks"}, heading(4, "Worst blocks", placeOf({plot: "blocks"})),
+  return element("div", {class: "plot wide blocks", "data-plot": "blocks"}, heading(4, "Worst blocks", placeOf({plot: "blocks"})),
                  element("p", {class: "note"}, "Blocks with the largest squared error. Open one for its elements and their bits."), table);
 }

@@ -67,9 +67,13 @@ function buildWhenNear(target, build) {
   kNear.observe(target);
 }
 
-function buildNow(target) {
-  const build = kWaiting.get(target);
+function forget(target) {
   kWaiting.delete(target);
   kNear.unobserve(target);
+}
+
+function buildNow(target) {
+  const build = kWaiting.get(target);
+  forget(target);
   build?.();
 }

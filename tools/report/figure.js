@@ -13,10 +13,10 @@ const faded = (color, alpha) => color + Math.round(255 * alpha).toString(16).pad
 
 // What a series looks like: rows of Chart.js's dataset options, by name.
 const kLooks = {
-  line: (color) => ({borderColor: color, backgroundColor: color, borderWidth: 2, pointRadius: 0, showLine: true}),
+  line: (color) => ({borderColor: color, backgroundColor: color, borderWidth: 2, pointStyle: "line", pointRadius: 0, showLine: true}),
   points: (color, shape) => ({borderColor: color, backgroundColor: faded(color, .55), pointStyle: shape, pointRadius: 4, showLine: false}),
   marked: (color, shape) => ({borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4, borderWidth: 2, showLine: true}),
-  dashed: (color) => ({borderColor: color, backgroundColor: color, borderDash: [6, 4], borderWidth: 1.5, pointRadius: 0, showLine: true}),
+  dashed: (color) => ({borderColor: color, backgroundColor: color, borderDash: [6, 4], borderWidth: 1.5, pointStyle: "line", pointRadius: 0, showLine: true}),
   band: (color) => ({borderColor: "transparent", backgroundColor: faded(color, .18), pointRadius: 0, showLine: true, fill: "-1"}),
   edge: () => ({borderColor: "transparent", pointRadius: 0, showLine: true}),
   bars: (color) => ({type: "bar", backgroundColor: faded(color, .85), borderColor: color}),
@@ -73,13 +73,13 @@ class Figure {
   constructor({plot, drawing, place}) {
     Object.assign(this, {drawing, chart: null});
     this.canvas = element("canvas", {role: "img", "aria-label": plot.title + ". " + (drawing.words ?? "")});
-    const frame = element("div", {class: "canvas"}, this.canvas);
+    this.frame = element("div", {class: "canvas"}, this.canvas);
     const table = element("details", null, element("summary", null, "Numbers"));
     table.addEventListener("toggle", () => this.addTable(table, plot.title), {once: true});
     this.element = element("figure", {class: plot.wide ? "plot wide" : "plot", "data-plot": plot.id}, heading(4, plot.title, place),
-                           element("figcaption", {class: "note"}, plot.note), frame, table);
+                           element("figcaption", {class: "note"}, plot.note), this.frame, table);
     kFigures.add(this);
-    buildWhenNear(frame, () => this.draw());
+    buildWhenNear(this.frame, () => this.draw());
   }
 
   draw() {
@@ -88,19 +88,23 @@ class Figure {
     this.chart = new Chart(this.canvas, configOf(this.drawing));
   }
 
+  drop() {
+    forget(this.frame);
+    this.chart?.destroy();
+    kFigures.delete(this);
+  }
+
   addTable(details, title) {
-    details.append(plainTable("Numbers of " + title, this.drawing.columns, this.drawing.rows));
+    details.append(briefTable("Numbers of " + title, this.drawing.columns, this.drawing.rows));
   }
 }
 
-// Anew in the colours that hold now; charts of figures that left the page go.
+// In the colours that hold now.
 function redrawFigures() {
-  for (const figure of kFigures) {
-    if (!figure.element.isConnected) {
-      figure.chart?.destroy();
-      kFigures.delete(figure);
-    } else if (figure.chart) {
-      figure.draw();
-    }
-  }
+  for (const figure of kFigures) if (figure.chart) figure.draw();
+}
+
+// Before an element leaves the page.
+function dropFigures(inside) {
+  for (const figure of kFigures) if (inside.contains(figure.element)) figure.drop();
 }

@@ -36,7 +36,7 @@ function heatTable(records, figure, placeOf) {
     (phase) => heatCell(cells.get(JSON.stringify([phase, layer])), figure, scale, placeOf)));
   const head = element("tr", null, element("th", {scope: "col"}, "layer"), phases.map((phase) => element("th", {scope: "col", class: "right"}, phase)));
   const caption = figure.title + " by layer and phase";
-  return element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
+  return element("div", {class: "scroll heat-frame", tabindex: "0", role: "region", "aria-label": caption},
                  element("table", {class: "heat"}, element("caption", null, caption), element("thead", null, head), element("tbody", null, layers.map(row))));
 }
 

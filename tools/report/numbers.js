@@ -19,6 +19,7 @@ function shownNumber(value, digits = 4) {
   const x = toNumber(value);
   if (Number.isNaN(x)) return "nan";
   if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
+  if (Object.is(x, -0)) return "-0";
   const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
   const power = Number(exponent);
   if (power >= -4 && power < digits) return withoutEndZeros(x.toFixed(digits - 1 - power));

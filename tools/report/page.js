@@ -26,7 +26,7 @@ class RecordList {
     this.table = sortableTable({caption: list.title, sortBy: list.sortBy, rows: this.records, columns: [{...first, open}, ...others]});
     this.select = element("select", {"aria-label": "Which of the " + list.title, onchange: () => this.show(this.records[this.select.selectedIndex])},
                           this.records.map((record) => element("option", null, this.fullName(record))));
-    this.opened = element("div", {class: "record", "data-part": list.key});
+    this.opened = element("div", {class: "record"});
     this.element = element("div", null, this.parts());
     this.show(list.sortBy ? largestBy(this.records, (r) => toNumber(r[list.sortBy]) || 0) : this.records[0]);
   }
@@ -39,12 +39,12 @@ class RecordList {
     const picker = element("div", {class: "tools"}, element("button", {class: "plain", type: "button", onclick: step(-1)}, "‹ Previous"), this.select,
                            element("button", {class: "plain", type: "button", onclick: step(1)}, "Next ›"));
     return [element("div", {"data-part": part}, heading(3, title, this.place({part})), this.table), element("div", {class: "plots"}, all),
-            heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})), picker, this.opened];
+            element("div", {"data-part": this.list.key}, heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})), picker, this.opened)];
   }
 
   fullName(record) {
     const kind = this.list.kindOf(record);
-    return this.list.nameOf(record) + (kind ? " — " + kind : "");
+    return (this.list.nameOf(record) || "(empty name)") + (kind ? " — " + kind : "");
   }
 
   place(more) {
@@ -59,6 +59,7 @@ class RecordList {
     this.select.selectedIndex = this.records.indexOf(record);
     const placeOf = (more) => this.placeOf(record, more);
     const figures = this.list.figures(record), name = this.fullName(record);
+    dropFigures(this.opened);
     this.opened.replaceChildren(
       heading(4, name, placeOf({})), factList(this.list.details(record)),
       figures.length > 0 ? figureTable("Figures of " + name, figures) : "",
@@ -66,7 +67,6 @@ class RecordList {
               guarded("The worst blocks", () => worstBlocks(record, formatsOf(record), placeOf)) ?? ""),
       ...(this.list.tables?.(record) ?? []));
     for (const row of this.table.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.record === record);
-    redrawFigures();
   }
 
   // By a click: the address follows.
@@ -122,7 +122,7 @@ function goTo(sections, place) {
 
 function showSections(sections, data) {
   document.getElementById("main").append(...sections.map((section) => section.element));
-  const names = data.map(({file, verb, result}, i) => element("a", {href: linkTo({section: i + 1})}, viewOf({verb, result}).title));
+  const names = data.map(({file, verb, result}, i) => element("a", {href: linkTo({section: i + 1}), title: file}, i + 1 + " " + viewOf({verb, result}).title));
   if (sections.length > 1) document.getElementById("sections").append(...names);
   document.title = "halfulp report: " + data.map(({file}) => file).join(", ");
   const follow = () => location.hash.length > 1 && goTo(sections, placeInAddress());

@@ -196,7 +196,9 @@ const kPlots = [
    has: (r) => isObject(at(r, "split/rel_mse")), draw: splitDrawing},
 ];
 
+// Two beside each other where they are not wide; one that would be left alone is wide too.
 function plotsOf(kind, record, placeOf) {
-  return kPlots.filter(({of, has}) => of === kind && has(record))
-      .map((plot) => new Figure({plot, drawing: plot.draw(record), place: placeOf({plot: plot.id})}).element);
+  const shown = kPlots.filter(({of, has}) => of === kind && has(record)), narrow = shown.filter(({wide}) => !wide);
+  const alone = narrow.length % 2 === 1 ? narrow.at(-1) : null;
+  return shown.map((plot) => new Figure({plot: plot === alone ? {...plot, wide: true} : plot, drawing: plot.draw(record), place: placeOf({plot: plot.id})}).element);
 }

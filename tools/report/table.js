@@ -19,7 +19,7 @@ const kKinds = {
 // A bar and its number; the largest of a column fills its place.
 function shareBar(share, largest) {
   const width = Math.min(1, Math.abs(share / largest) || 0);
-  return [element("span", {class: "share", "aria-hidden": "true"}, element("span", {style: {width: 100 * width + "%"}})), shownPercent(share)];
+  return [element("span", {class: "meter", "aria-hidden": "true"}, element("span", {style: {width: 100 * width + "%"}})), shownPercent(share)];
 }
 
 // A number with its standard error.
@@ -32,7 +32,8 @@ function cellOf(column, row) {
   const kind = kKinds[column.kind ?? "text"], value = column.get(row);
   const shown = column.se ? cellWithError(value, column, row) : kind.show(value, column, row);
   const look = kind.right ? "right" : column.kind ?? "text";
-  const content = column.open ? element("button", {class: "open", type: "button", onclick: () => column.open(row)}, shown) : shown;
+  const open = () => element("button", {class: "open", type: "button", title: value, onclick: () => column.open(row)}, shown === "" ? "(empty name)" : shown);
+  const content = column.open ? open() : shown;
   return element("td", {class: look}, content);
 }
 
@@ -68,7 +69,7 @@ function filtered(rows, columns, text) {
 }
 
 class SortableTable {
-  // {caption, columns, rows, sortBy, expand(row), filter: whether there is a field for it}
+  // {caption, columns, rows, sortBy, expand(row), brief: without a field for a filter}
   constructor(options) {
     Object.assign(this, {direction: 1, text: "", shown: 0}, options);
     this.body = element("tbody");
@@ -78,7 +79,7 @@ class SortableTable {
     const table = element("table", null, element("caption", null, this.caption),
                           element("thead", null, element("tr", null, this.heads)), this.body);
     const frame = element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": this.caption}, table, this.more);
-    this.element = element("div", {class: "sortable"}, this.rows.length > 8 ? this.field() : null, frame);
+    this.element = element("div", {class: "sortable"}, this.rows.length > 8 && !this.brief ? this.field() : null, frame);
     if (this.sortBy) [this.sortedBy, this.direction] = [this.columns.find(({title}) => title === this.sortBy), -1];
     this.update();
     this.element.showAll = () => this.showMore(Infinity);
@@ -148,7 +149,7 @@ class SortableTable {
 }
 
 const sortableTable = (options) => new SortableTable(options).element;
-const plainTable = (caption, columns, rows) => sortableTable({caption, columns, rows});
+const briefTable = (caption, columns, rows) => sortableTable({caption, columns, rows, brief: true});
 
 // Columns for rows of which little is known: one for each path to a value that is not an object, `first` before others.
 function columnsOf(rows, first = []) {
@@ -157,7 +158,8 @@ function columnsOf(rows, first = []) {
     const values = rows.map((row) => at(row, path));
     const numbers = values.every((value) => isNumber(value) || value === null || value === undefined) && values.some(isNumber);
     const whole = numbers && values.every((value) => value === null || value === undefined || Number.isInteger(value));
-    return {title: path, kind: whole ? "count" : numbers ? "number" : undefined, get: (row) => plainOf(at(row, path))};
+    const brief = values.every((value) => String(value).length <= 24);
+    return {title: path, kind: whole ? "count" : numbers ? "number" : brief ? "word" : "text", get: (row) => plainOf(at(row, path))};
   });
 }
 

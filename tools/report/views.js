@@ -4,6 +4,12 @@
 // of one of them at a time: {part, title, key: its name in links, of: what plots take, records(result), nameOf(record),
 // kindOf(record): what tells records of one name apart, columns, sortBy, details(record), figures(record)}.
 
+// A name as sentences take it.
+function brief(name) {
+  const text = String(name);
+  return text === "" ? "(empty name)" : text.length > 80 ? text.slice(0, 50) + " … " + text.slice(-20) : text;
+}
+
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const finding = (text, look, subject) => ({text, look, subject});
 const resultsOf = (result) => listOf(result.results).filter(isObject);
@@ -40,7 +46,7 @@ function errorSentences(records) {
   const worst = largestBy(measured, (r) => toNumber(r.rel_mse));
   const middle = quantile(measured.map((r) => toNumber(r.sqnr_db)).sort((a, b) => a - b), .5);
   const half = measured.length > 1 ? "Half of the tensors are above " + shownNumber(middle) + " dB, worst is " : "";
-  return [{text: half + worst.tensor + " at " + shownNumber(worst.sqnr_db) + " dB (rel_mse " + shownNumber(worst.rel_mse) + ")."}];
+  return [{text: half + brief(worst.tensor) + " at " + shownNumber(worst.sqnr_db) + " dB (rel_mse " + shownNumber(worst.rel_mse) + ")."}];
 }
 
 function biasSentences(records, name) {
@@ -52,13 +58,13 @@ function biasSentences(records, name) {
     return [{text: "No bias of " + name + " found; " + shownNumber(least, 2) + " would have been in every tensor.", look: "good"}];
   }
   const worst = largestBy(biased, ({value}) => Math.abs(value));
-  return [{text: "Biased " + name + " in " + biased.length + " of " + plural(figures.length, "tensor") + ", most in " + worst.record.tensor + ": " +
+  return [{text: "Biased " + name + " in " + biased.length + " of " + plural(figures.length, "tensor") + ", most in " + brief(worst.record.tensor) + ": " +
                  shownNumber(worst.value, 3) + ", z = " + shownNumber(worst.z, 3) + ".", look: "bad"}];
 }
 
 function clipSentences(records) {
   const worst = largestBy(records, ({clipped}) => toNumber(clipped) || 0);
-  return toNumber(worst.clipped) > 0 ? [{text: "Clips up to " + shownPercent(worst.clipped) + ", of " + worst.tensor + "."}] : [];
+  return toNumber(worst.clipped) > 0 ? [{text: "Clips up to " + shownPercent(worst.clipped) + ", of " + brief(worst.tensor) + "."}] : [];
 }
 
 function recipeFinding(recipe, records) {
@@ -70,7 +76,7 @@ function recipeFinding(recipe, records) {
 function skippedFindings(result) {
   const all = listOf(result.skipped);
   const byReason = unique(all.map(({reason}) => reason)).map((reason) => [reason, all.filter((each) => each.reason === reason)]);
-  return byReason.map(([reason, skipped]) => finding("Skipped " + skipped[0].tensor + (skipped.length > 1 ? " and " + (skipped.length - 1) + " more" : "") + ": " + reason));
+  return byReason.map(([reason, skipped]) => finding("Skipped " + brief(skipped[0].tensor) + (skipped.length > 1 ? " and " + (skipped.length - 1) + " more" : "") + ": " + reason));
 }
 
 function streamFindings(result) {
@@ -105,7 +111,7 @@ function proofOf(name, figure) {
 }
 
 const tensorList = (columns) => ({
-  part: "tensors", title: "Tensors", key: "tensor", of: "tensor", records: resultsOf, nameOf: (r) => String(r.tensor), kindOf: (r) => r.recipe,
+  part: "tensors", title: "Tensors", key: "tensor", of: "tensor", records: resultsOf, nameOf: (r) => String(r.tensor ?? ""), kindOf: (r) => r.recipe,
   columns, sortBy: "rel_mse", details: tensorFactsOf, figures: () => [], overview: tensorOverview,
 });
 
@@ -169,7 +175,7 @@ function ranking({ranking: rows}) {
 
 function captureFindings(result) {
   const [first] = listOf(result.ranking);
-  const worst = first ? [finding("hurts most: " + shownPercent(first.share) + " of the error.", "bad", [first.phase, first.role, first.layer].join("/"))] : [];
+  const worst = first ? [finding("Hurts most: " + shownPercent(first.share) + " of the error.", "bad", [first.phase, first.role, first.layer].join("/"))] : [];
   return [...worst, ...tensorFindings(result), ...productFindings(listOf(result.products))];
 }
 
@@ -237,15 +243,15 @@ const kIdentify = {
   facts: (r) => [["Outputs", shownCount(r.outputs ?? "–")], ["Candidates tried", shownCount(r.tried ?? "–")], ["Fitting", shownCount(listOf(r.fitting).length)]],
   findings: (r) => listOf(r.fitting).length > 0 ? r.fitting.map(({text}) => finding("Every output is that of " + text + ".", "good"))
                                                 : [finding("No accumulator that is known gives these outputs.", "bad")],
-  parts: [{part: "fitting", title: "Fitting", build: (r) => genericTable("Fitting", r.fitting)},
-          {part: "refuted", title: "Refuted", build: (r) => genericTable("Refuted", r.refuted)}],
+  parts: [{part: "fitting", title: "Fitting", build: (r) => genericTable("Fitting", r.fitting, ["text"])},
+          {part: "refuted", title: "Refuted", build: (r) => genericTable("Refuted", r.refuted, ["text", "mismatches", "outputs"])}],
 };
 
 // Any result: its plain values as facts, its lists of objects as tables.
-function genericView(result) {
+function genericView(verb, result) {
   const lists = flatLists(result, "");
   return {
-    title: "Result", facts: () => entriesOf(result).filter(([key, value]) => key !== "schema" && !isObject(value) && !Array.isArray(value)).map(([key, value]) => [key, String(value)]),
+    title: "Result of halfulp " + verb, facts: () => entriesOf(result).filter(([key, value]) => key !== "schema" && !isObject(value) && !Array.isArray(value)).map(([key, value]) => [key, String(value)]),
     findings: () => [],
     parts: lists.map(([path, rows]) => ({part: path, title: path, build: () => genericTable(path, rows)})),
   };
@@ -262,7 +268,7 @@ const kViews = {
   "bias/conversion": {title: "Bias of conversions", facts: (r) => [["Conversions", shownCount(resultsOf(r).length)], ["Formats", unique(resultsOf(r).map(({format}) => format)).join(", ")]],
                       findings: (r) => resultsOf(r).map(conversionFinding), lists: [kConversionList]},
   "bias/products": {title: "Bias of products", facts: (r) => [["Products", shownCount(resultsOf(r).length)], ["Draws", unique(resultsOf(r).map(({draws}) => draws)).map(shownCount).join(", ")]],
-                    findings: (r) => [...productFindings(resultsOf(r)), ...streamFindings(r)], lists: [{...kProductList, records: resultsOf}]},
+                    findings: (r) => [...streamFindings(r), ...productFindings(resultsOf(r))], lists: [{...kProductList, records: resultsOf}]},
   "bias/capture": {title: "Bias per phase, role and layer", facts: (r) => [["Policy", String(r.policy ?? "–")], ...tensorFacts(r)], findings: captureFindings,
                    parts: [{part: "ranking", title: "What hurts most", build: ranking},
                            {part: "heat-map", title: "Phases and layers", build: (r, placeOf) => heatMap(resultsOf(r), (record) => placeOf({tensor: record.tensor, recipe: record.recipe}))}],
@@ -270,4 +276,4 @@ const kViews = {
   mma: kMma, replay: kReplay, identify: kIdentify,
 };
 
-const viewOf = ({verb, result}) => kViews[verb] ?? kViews[verb + "/" + result.kind] ?? genericView(result);
+const viewOf = ({verb, result}) => kViews[verb] ?? kViews[verb + "/" + result.kind] ?? genericView(verb, result);
