@@ -34,10 +34,10 @@ Verb bias_verb() {
       .positionals = {{.name = "SUBJECT",
                        .help = "a PTX conversion, or files of tensors as for 'halfulp error'",
                        .count = Positional::Count::any}},
-      .options = {"--recipe",      "--format",  "--x",       "--w",        "--dy",      "--draws",
-                  "--fresh-signs", "--axis",    "--pad",     "--hadamard", "--signs",   "--seed",
-                  "--include",     "--exclude", "--amax",    "--dtype",    "--policy",  "--json",
-                  "--csv",         "--detail",  "--fail-on", "--color",    "--threads", "--progress"},
+      .options = {"--recipe", "--format", "--rounding", "--random-bits", "--as",    "--values",  "--x",
+                  "--w",      "--dy",     "--draws",    "--fresh-signs", "--axis",  "--pad",     "--hadamard",
+                  "--signs",  "--seed",   "--include",  "--exclude",     "--amax",  "--dtype",   "--policy",
+                  "--json",   "--csv",    "--detail",   "--fail-on",     "--color", "--threads", "--progress"},
       .run = run,
   };
 }
