@@ -192,7 +192,7 @@ std::vector<MeanError> Draws::Statistics::concentration() const {
   return curve;
 }
 
-Figure Draws::Statistics::slope() const {
+double Draws::Statistics::fitted_slope() const {
   double weights = 0, x = 0, y = 0, xx = 0, xy = 0;
   for (const MeanError& point : concentration()) {
     const double relative = point.se / point.error;
@@ -200,12 +200,31 @@ Figure Draws::Statistics::slope() const {
     const double u = std::log(double(point.draws)), v = std::log(point.error);
     weights += weight, x += weight * u, y += weight * v, xx += weight * u * u, xy += weight * u * v;
   }
-  const double spread = weights * xx - x * x;
-  return {.value = (weights * xy - x * y) / spread,
-          .se = std::sqrt(weights / spread),
-          .n = draws_,
-          .unit = "",
-          .method = "weighted least squares"};
+  return (weights * xy - x * y) / (weights * xx - x * x);
+}
+
+Draws::Statistics Draws::Statistics::without(std::size_t first, std::size_t count) const {
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < draws_; ++i)
+    if (i < first || i >= first + count) kept.push_back(i);
+  std::vector<double> gram, along;
+  for (const std::size_t i : kept) {
+    along.push_back(along_[i]);
+    for (const std::size_t j : kept) gram.push_back(at(i, j));
+  }
+  return {std::move(gram), kept.size(), std::move(along)};
+}
+
+// The points of the curve share their draws, so the standard error is a jackknife over groups of draws.
+Figure Draws::Statistics::slope() const {
+  constexpr std::size_t kGroups = 16;
+  Figure f{.value = fitted_slope(), .se = kNaN, .n = draws_, .unit = "", .method = "jackknife over 16 groups of draws"};
+  if (draws_ < 2 * kGroups) return f;
+  const std::size_t size = draws_ / kGroups;
+  std::vector<double> slopes(kGroups);
+  for (std::size_t g = 0; g < kGroups; ++g) slopes[g] = without(g * size, size).fitted_slope();
+  f.se = error_of_mean(slopes) * double(kGroups - 1);
+  return f;
 }
 
 }  // namespace halfulp

@@ -75,6 +75,8 @@ class Draws::Statistics {
  private:
   double at(std::size_t i, std::size_t j) const { return gram_[i * draws_ + j]; }
   MeanError mean_error(std::size_t draws) const;
+  double fitted_slope() const;
+  Statistics without(std::size_t first, std::size_t count) const;
   Figure mean_of(const std::vector<double>& values, std::string_view unit) const;
 
   std::vector<double> gram_;
