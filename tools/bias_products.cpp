@@ -214,7 +214,7 @@ ExitCode bias_of_products(const Arguments& arguments) {
   Progress progress("bias", experiments.size() * draws.front()->draws, ProgressUnit::elements, progress_of(arguments));
   for (const Experiment& e : experiments) {
     Json json = product_figures(e.draws, e.over, threads, [&] { progress.advance(1); });
-    json["product"] = std::string(kLinearProductNames[int(e.product)]);
+    json["product"] = std::string(kLinearProductNames[std::size_t(e.product)]);
     body["results"].push_back(std::move(json));
   }
   switch (mode) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "emulation/analysis/product_bias.h"
+#include "emulation/training/roles.h"
 #include "lib/json.h"
 #include "lib/tensor_source.h"
 
@@ -16,10 +17,6 @@ enum class Along { rows, columns };
 // Every element of a matrix as FP32, its rows or its columns as rows. Throws InputError where the tensor is no matrix
 // of narrow floating-point numbers.
 ProductOperand load_operand(const Tensor& tensor, Along along);
-
-// The three products of a linear layer, of x [tokens, in], w [out, in] and dy [tokens, out].
-enum class LinearProduct { fprop, dgrad, wgrad };
-inline constexpr std::string_view kLinearProductNames[] = {"fprop", "dgrad", "wgrad"};
 
 // Whether the random words of these experiments are independent of each other.
 Json check_draws(const std::vector<const ProductExperiment*>& experiments, int threads);

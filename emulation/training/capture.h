@@ -1,0 +1,25 @@
+#pragma once
+// A capture: tensors of a training run by their names, PHASE/ROLE/LAYER or PHASE/ROLE/LAYER/STEP.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "emulation/training/training_policy.h"
+
+namespace halfulp {
+
+struct CapturedName {
+  RolePlace place;
+  std::string layer;  // any text without a slash; layers of models are numbered by the last number in it
+  std::optional<uint64_t> step;
+};
+
+// Throws std::invalid_argument, saying what is wrong.
+CapturedName parse_captured_name(std::string_view name);
+
+// The last number in a layer's name: 7 of "blocks.7.fc1" and of "7"; none where it has none.
+std::optional<int> layer_number(std::string_view layer);
+
+}  // namespace halfulp
