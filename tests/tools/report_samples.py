@@ -15,7 +15,13 @@ E2M1_VALUES = E2M1 + [-value for value in E2M1]
 def figure(value, se, unit="", clusters=4096, method="delta over blocks"):
     z = value / se if se else "nan"
     verdict = "exact" if not se else "biased" if abs(z) >= 4 else "not detected"
-    return {"value": value, "se": se, "z": z, "minimum_detectable": 4 * se, "unit": unit, "clusters": clusters, "method": method, "verdict": verdict}
+    return {"value": value, "se": se, "z": z, "minimum_detectable": 4 * se, "ci95": [value - 2 * se, value + 2 * se], "unit": unit, "n": clusters,
+            "elements": 16 * clusters, "method": method, "verdict": verdict}
+
+
+def magnitude(value, se):
+    """A figure that has no bias to speak of."""
+    return {"value": value, "se": se, "ci95": [value - 2 * se, value + 2 * se], "unit": "of |exact|^2", "n": 64, "method": "over draws"}
 
 
 def block(rng, row, col):
@@ -76,20 +82,22 @@ def conversion():
         return (int(exact * 4) / 4 - exact) * (1 if value >= 0 else -1), above - below
     found = [bias(value) for value in x]
     curve = {"x": x, "bias_ulp": [b for b, _ in found], "bias": [b * gap for b, gap in found], "sd": [0.25 * gap for _, gap in found]}
-    binades = [{"exponent": e, "gap": 2.0 ** (e - 1), "uniform": {"mean_ulp": -0.125, "max_ulp": 0.25, "tie_share": 0.0}, "log_uniform": {"mean_ulp": -0.12}} for e in range(-1, 3)]
+    binades = [{"from": 2.0**e, "to": 2.0 ** (e + 1), "ulp": 2.0 ** (e - 1), "binades": 1, "uniform": -0.125, "log_uniform": -0.12, "largest": 0.25,
+                "largest_sd": 0.5, "tie_share": 0.0, "source": None} for e in range(-1, 3)]
     values = [{"x": v + 0.1, "below": v, "above": v + 0.5, "expectation": v, "bias": -0.1, "bias_ulp": -0.2, "variance": 0.0, "probability_above": 0.0, "tie": False} for v in E2M1]
     result = {"name": "cvt.rs.satfinite.e2m1x4.f32", "format": "e2m1", "rounding": "stochastic", "random_bits": 2,
-              "convention": "ulp: the gap of the format at x", "curve": curve, "binades": binades, "values": values, "pair": {"covariance": -0.0026}}
+              "convention": "ulp: the gap of the format at x", "curve": curve, "binades": binades, "values": values,
+              "pair": {"largest": {"covariance_ulp2": -0.0026, "first_fraction": 0.5, "second_fraction": 0.5}, "values": []}}
     return {"schema": "halfulp.bias/1", "kind": "conversion", "results": [result], "skipped": [], "totals": []}
 
 
 def product(kind, beta, noise=0.037, **where):
     draws = [4**i for i in range(6)]
     error = [beta + noise / n for n in draws]
-    return {**where, "product": kind, "operands": [{"role": "dy", "recipe": "nvfp4/te", "tensor": "dy"}, {"role": "x", "recipe": "nvfp4/te", "tensor": "x"}],
-            "shape": [512, 512, 4096], "draws": 1024, "fixed": "data and signs", "rel_error": figure(noise, noise / 200), "cosine": figure(0.98, 1e-4),
-            "projection": figure(1 - beta, 1e-4), "squared_bias": figure(beta, 2e-5), "noise": figure(noise, noise / 200), "gradient_to_noise": figure(5.2, 0.01),
-            "concentration": {"draws": draws, "error": error, "se": [e * 0.02 for e in error], "bits": [0.0] * 6, "slope": figure(-1.0 if beta < 1e-4 else -0.6, 0.01)}}
+    return {**where, "product": kind, "operands": [{"name": "dy_wgrad", "recipe": "nvfp4/te", "shape": [512, 4096]}, {"name": "x_wgrad", "recipe": "nvfp4/te", "shape": [512, 4096]}],
+            "shape": [512, 512, 4096], "draws": 1024, "fixed": "data and signs", "rel_error": magnitude(noise, noise / 200), "cosine": magnitude(0.98, 1e-4),
+            "projection": magnitude(1 - beta, 1e-4), "squared_bias": figure(beta, 2e-5), "noise": magnitude(noise, noise / 200), "gradient_to_noise": magnitude(5.2, 0.01),
+            "concentration": {"draws": draws, "error": error, "se": [e * 0.02 for e in error], "bits": [0.0] * 6, "slope": magnitude(-1.0 if beta < 1e-4 else -0.6, 0.01)}}
 
 
 def products():

@@ -54,7 +54,21 @@ function pluginsOf(drawing) {
   };
 }
 
-function configOf(drawing) {
+const kFinest = 1e-12;  // what Chart.js rounds ticks to
+
+// Numbers too small for the ticks of a chart, in units of a power of ten.
+function inUnits(drawing) {
+  const sizes = drawing.series.flatMap(({points}) => points).flatMap((point) => point.y ?? point).map(Math.abs).filter(Number.isFinite);
+  const largest = sizes.reduce((most, size) => Math.max(most, size), 0);
+  if (largest === 0 || largest > kFinest || drawing.y.scale !== undefined) return drawing;
+  const power = Math.floor(Math.log10(largest)), scaled = (y) => y / Math.pow(10, power);
+  const scaledPoint = (point) => Array.isArray(point) ? point.map(scaled) : isObject(point) ? {...point, y: scaled(point.y)} : scaled(point);
+  const series = drawing.series.map((each) => ({...each, points: each.points.map(scaledPoint)}));
+  return {...drawing, series, y: {...drawing.y, title: drawing.y.title + ", in 10" + superscript(power)}};
+}
+
+function configOf(given) {
+  const drawing = inUnits(given);
   const base = drawing.x.scale === "category" ? "bar" : "scatter";
   return {
     type: base,

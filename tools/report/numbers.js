@@ -51,23 +51,23 @@ const bitsOf = (code, width) => (code >>> 0).toString(2).padStart(width, "0");
 const hexOf = (code, width) => "0x" + (code >>> 0).toString(16).padStart(Math.ceil(width / 4), "0");
 
 const kSuperscripts = {"-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"};
-const powerOf2 = (exponent) => "2" + [...String(exponent)].map((digit) => kSuperscripts[digit]).join("");
+const superscript = (integer) => [...String(integer)].map((digit) => kSuperscripts[digit]).join("");
+const powerOf2 = (exponent) => "2" + superscript(exponent);
 
 // A figure with its proof: {value, se, z, least: what would have been found, verdict, unit, method}.
 const kBiasedAt = 4;
 
 function figureOf(given) {
   const value = toNumber(given.value ?? given.mean_error), se = toNumber(given.se);
-  const z = isNumber(given.z) ? toNumber(given.z) : value / se;
-  const least = isNumber(given.minimum_detectable) ? toNumber(given.minimum_detectable) : kBiasedAt * se;
-  return {...given, value, se, z, least};
+  return {...given, value, se, z: toNumber(given.z), least: toNumber(given.minimum_detectable)};
 }
 
-// With the verdict, which is made here by the verbs' own rule where a verb gives none.
+// A figure of bias: what a verb leaves out is made here by the verbs' own rule.
 function judged(given) {
-  const figure = figureOf(given);
-  const found = Number.isNaN(figure.z) ? undefined : Math.abs(figure.z) >= kBiasedAt ? "biased" : "not detected";
-  return {...figure, verdict: given.verdict ?? found};
+  const figure = figureOf(given), {value, se} = figure;
+  const z = Number.isNaN(figure.z) ? value / se : figure.z;
+  const found = Number.isNaN(z) ? undefined : Math.abs(z) >= kBiasedAt ? "biased" : "not detected";
+  return {...figure, z, least: Number.isNaN(figure.least) ? kBiasedAt * se : figure.least, verdict: given.verdict ?? found};
 }
 
 // A tensor's bias figure: with its proof where the verb gave one, else from its value and its standard error.

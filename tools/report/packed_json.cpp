@@ -15,9 +15,14 @@ bool is_shareable(const Json& value) {
   return value.is_string() || (value.is_array() && std::ranges::all_of(value, &Json::is_primitive));
 }
 
+std::string real_text(double x) {
+  const float nearest = float(x);
+  return double(nearest) == x ? fmt::format("{}", nearest) : fmt::format("{:.7g}", x);
+}
+
 std::string plain_text(const Json& value) {
   constexpr int kCompact = -1;
-  if (value.is_number_float()) return fmt::format("{:.9g}", value.get<double>());
+  if (value.is_number_float()) return real_text(value.get<double>());
   std::string text;
   for (const char c : value.dump(kCompact, ' ', false, Json::error_handler_t::replace)) {
     if (c == '<') {

@@ -39,7 +39,7 @@ class RecordList {
     const picker = element("div", {class: "tools"}, element("button", {class: "plain", type: "button", onclick: step(-1)}, "‹ Previous"), this.select,
                            element("button", {class: "plain", type: "button", onclick: step(1)}, "Next ›"));
     return [element("div", {"data-part": part}, heading(3, title, this.place({part})), this.table), element("div", {class: "plots"}, all),
-            element("div", {"data-part": this.list.key}, heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})), picker, this.opened)];
+            element("div", {"data-part": this.list.key}, heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})), this.records.length > 1 ? picker : "", this.opened)];
   }
 
   fullName(record) {

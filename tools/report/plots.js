@@ -3,6 +3,7 @@
 const x_ = (title) => ({title, get: (row) => row.x, kind: "number"});
 const numberColumn = (title, key, digits) => ({title, kind: "number", digits, get: (row) => row[key]});
 const wordColumn = (title, key) => ({title, get: (row) => row[key]});
+const briefColumn = (title, key) => ({title, kind: "word", get: (row) => row[key]});
 
 const finite = (points) => points.filter(({x, y}) => Number.isFinite(x) && Number.isFinite(y));
 
@@ -12,7 +13,7 @@ function largestBy(rows, measure) {
 
 // Bars or dots with their standard errors, for each of some named strata.
 function strataDrawing(strata, title, unit) {
-  const rows = strata.map(([name, given]) => ({name, elements: given.elements ?? given.clusters, ...judged(given)}));
+  const rows = strata.map(([name, given]) => ({name, elements: given.elements, ...judged(given)}));
   const names = rows.map(({name}) => name);
   const worst = largestBy(rows, ({z}) => Math.abs(z) || 0);
   return {
@@ -83,6 +84,13 @@ function decompositionDrawing(record, figure) {
   };
 }
 
+// Without what lies beyond the format's range: that saturates, and would hide the rest.
+function withinRange({curve, binades}) {
+  const end = Math.max(...listOf(binades).map(({to}) => toNumber(to)).filter(Number.isFinite));
+  const kept = listOf(curve.x).map((x) => !Number.isFinite(end) || Math.abs(toNumber(x)) <= end);
+  return Object.fromEntries(entriesOf(curve).map(([key, list]) => [key, listOf(list).filter((_, i) => kept[i])]));
+}
+
 // y over x, a line for each of some names of the curve's lists.
 function curveDrawing(curve, lines, yTitle) {
   const rows = listOf(curve.x).map((x, i) => Object.assign({x: toNumber(x)}, ...lines.map(([key]) => ({[key]: toNumber(listOf(curve[key])[i])}))));
@@ -97,18 +105,17 @@ function curveDrawing(curve, lines, yTitle) {
 }
 
 function binadesDrawing({binades}) {
-  const rows = [...binades].sort((a, b) => a.exponent - b.exponent).map((binade) => ({
-    name: powerOf2(binade.exponent), uniform: at(binade, "uniform/mean_ulp"), log_uniform: at(binade, "log_uniform/mean_ulp"),
-    largest: at(binade, "uniform/max_ulp"), ties: at(binade, "uniform/tie_share"), gap: binade.gap,
+  const rows = binades.map((binade) => ({
+    name: shownNumber(binade.from, 3) + " to " + shownNumber(binade.to, 3), ...binade,
   }));
   const worst = largestBy(rows, ({uniform}) => Math.abs(toNumber(uniform)) || 0);
   return {
-    x: {scale: "category", labels: rows.map(({name}) => name), title: "binade of x"}, y: {title: "mean error in ulp"},
+    x: {scale: "category", labels: rows.map(({name}) => name), title: "x"}, y: {title: "mean error in ulp"},
     series: [{label: "uniform density", look: "bars", points: rows.map(({uniform}) => toNumber(uniform))},
              {label: "log-uniform density", look: "bars", points: rows.map(({log_uniform}) => toNumber(log_uniform))}],
     words: "Largest in " + worst.name + ": " + shownNumber(worst.uniform) + " ulp.",
-    columns: [wordColumn("binade", "name"), numberColumn("gap", "gap"), numberColumn("uniform: mean_ulp", "uniform"), numberColumn("uniform: max_ulp", "largest"),
-              {title: "tie_share", kind: "percent", get: ({ties}) => ties}, numberColumn("log-uniform: mean_ulp", "log_uniform")],
+    columns: [wordColumn("x", "name"), numberColumn("ulp", "ulp"), numberColumn("uniform", "uniform"), numberColumn("log_uniform", "log_uniform"),
+              numberColumn("largest", "largest"), numberColumn("largest_sd", "largest_sd"), {title: "tie_share", kind: "percent", get: ({tie_share}) => tie_share}],
     rows,
   };
 }
@@ -184,11 +191,11 @@ const kPlots = [
    draw: (r) => strataDrawing(strataOf(r, "by_eighth").sort(byNumber), "eighth of the binade", "mean error")},
   {id: "signs", of: "tensor", title: "Mean error by sign of x", note: "Opposite signs of the same size are shrinkage; equal signs are drift.",
    has: (r) => strataOf(r, "by_sign").length > 0, draw: (r) => strataDrawing(strataOf(r, "by_sign"), "sign", "mean error")},
-  {id: "bias", of: "conversion", title: "Bias on the number line", note: "E[q(x)] − x in ulp of x: zero where rounding is right on average.", wide: true,
-   has: (r) => listOf(at(r, "curve/bias_ulp")).length > 0, draw: (r) => curveDrawing(r.curve, [["bias_ulp", "bias_ulp", "line"]], "bias in ulp")},
-  {id: "bias-absolute", of: "conversion", title: "Bias and noise", note: "E[q(x)] − x, and the standard deviation of q(x).", wide: true,
+  {id: "bias", of: "conversion", title: "Bias on the number line", note: "E[q(x)] − x in ulp, within the format's range: zero where rounding is right on average.", wide: true,
+   has: (r) => listOf(at(r, "curve/bias_ulp")).length > 0, draw: (r) => curveDrawing(withinRange(r), [["bias_ulp", "bias_ulp", "line"]], "bias in ulp")},
+  {id: "bias-absolute", of: "conversion", title: "Bias and noise", note: "E[q(x)] − x, and the standard deviation of q(x); with what saturates.", wide: true,
    has: (r) => listOf(at(r, "curve/bias")).length > 0, draw: (r) => curveDrawing(r.curve, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x")},
-  {id: "conversion-binades", of: "conversion", title: "Mean error by binade", note: "Over a binade's numbers, uniform or log-uniform in density.", wide: true,
+  {id: "conversion-binades", of: "conversion", title: "Mean error by binade", note: "Over the numbers of a range, uniform or log-uniform in density.", wide: true,
    has: (r) => listOf(r.binades).length > 0, draw: binadesDrawing},
   {id: "concentration", of: "product", title: "Error of the mean of draws", note: "Noise falls along the dashed line, a factor of 4 for each 4 times the draws. Bias stays: the curve leaves the line.", wide: true,
    has: (r) => listOf(at(r, "concentration/draws")).length > 0, draw: concentrationDrawing},

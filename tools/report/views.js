@@ -30,6 +30,9 @@ const kCaptureColumns = [
   ...["layer", "phase", "role", "step"].map((key) => ({title: key, kind: "word", get: (r) => r[key]})), ...kTensorColumns.slice(1, -1),
 ];
 
+const kTotals = {part: "totals", title: "Over all tensors", build: (r) => listOf(r.totals).length > 0
+  ? sortableTable({caption: "Over all tensors", columns: kTensorColumns.slice(1, -1), rows: r.totals}) : null};
+
 function tensorFacts(result) {
   const records = resultsOf(result), names = unique(records.map(({file, tensor}) => JSON.stringify([file, tensor])));
   const firstRecipe = records.filter(({recipe}) => recipe === records[0].recipe);
@@ -115,29 +118,33 @@ const tensorList = (columns) => ({
   columns, sortBy: "rel_mse", details: tensorFactsOf, figures: () => [], overview: tensorOverview,
 });
 
-const kProductFigures = ["rel_error", "cosine", "projection", "squared_bias", "noise", "gradient_to_noise", "batch_noise_share"];
 const productName = (r) => [r.phase, r.layer, r.step, r.product].filter((word) => word !== undefined && word !== null).join("/");
-const operandsOf = (r) => listOf(r.operands).map((o) => unique([o.role, o.tensor, o.recipe].filter(Boolean)).join(" ")).join(" × ");
+const operandNames = (r) => listOf(r.operands).map((o) => o.name ?? o.role).join(" × ");
+const operandRecipes = (r) => unique(listOf(r.operands).map(({recipe}) => recipe)).join(" × ");
 const productColumn = (name) => withError(name, (r) => toNumber(at(r, name + "/value")), (r) => at(r, name + "/se"));
 
 const kProductList = {
-  part: "products", title: "Products", key: "product", of: "product", nameOf: productName, kindOf: operandsOf,
+  part: "products", title: "Products", key: "product", of: "product", nameOf: productName, kindOf: operandRecipes,
   columns: [
-    {title: "product", get: productName}, {title: "operands", get: operandsOf}, {title: "shape", kind: "word", get: (r) => shownShape(r.shape)},
+    {title: "product", get: productName}, {title: "operands", kind: "word", get: operandNames}, {title: "recipe", kind: "word", get: operandRecipes}, {title: "shape", kind: "word", get: (r) => shownShape(r.shape)},
     {title: "draws", kind: "count", get: (r) => r.draws}, productColumn("rel_error"), productColumn("squared_bias"),
     {title: "z_bias", kind: "number", digits: 3, get: (r) => at(r, "squared_bias/z")}, productColumn("noise"), productColumn("projection"),
     {title: "verdict", kind: "verdict", get: (r) => at(r, "squared_bias/verdict")},
   ],
-  details: (r) => [["operands", operandsOf(r)], ["shape", shownShape(r.shape)], ["draws", shownCount(r.draws ?? "–")], ["held fixed", String(r.fixed ?? "–")]],
-  figures: (r) => kProductFigures.filter((name) => isObject(r[name])).map((name) => ({name, ...figureOf(r[name])})),
+  details: (r) => [["operands", operandNames(r)], ["recipe", operandRecipes(r)], ["shape", shownShape(r.shape)], ["draws", shownCount(r.draws ?? "–")], ["held fixed", String(r.fixed ?? "–")]],
+  figures: (r) => [...figuresIn(r), ...figuresIn(r.population, "population: ")],
 };
+
+function figuresIn(record, before = "") {
+  return entriesOf(record).filter(([, value]) => isObject(value) && isNumber(value.value)).map(([name, value]) => ({name: before + name, ...figureOf(value)}));
+}
 
 function productFindings(records) {
   return records.filter((r) => isObject(r.squared_bias)).map((r) => {
     const {value, z, least, verdict} = judged(r.squared_bias);
     const proof = shownNumber(value, 3) + " of the product's square, z = " + shownNumber(z, 3);
     const text = verdict === "biased" ? "Biased: squared bias " + proof + "." : "No bias found: " + proof + "; " + shownNumber(least, 2) + " would have been.";
-    return finding(operandsOf(r) + ". " + text, verdict === "biased" ? "bad" : "good", productName(r));
+    return finding(text, verdict === "biased" ? "bad" : "good", productName(r) + ", " + operandRecipes(r));
   });
 }
 
@@ -146,22 +153,26 @@ const kConversionList = {
   columns: [
     {title: "name", get: (r) => r.name}, {title: "format", kind: "word", get: (r) => r.format}, {title: "rounding", kind: "word", get: (r) => r.rounding},
     {title: "random_bits", kind: "count", get: (r) => r.random_bits},
-    {title: "largest |bias_ulp|", kind: "number", get: (r) => largestBias(r)}, {title: "covariance", kind: "number", get: (r) => at(r, "pair/covariance")},
+    {title: "largest_ulp", kind: "number", get: (r) => worstRange(r, "largest")?.largest}, {title: "uniform_ulp", kind: "number", get: (r) => worstRange(r, "uniform")?.uniform}, {title: "largest_covariance_ulp2", kind: "number", get: (r) => at(r, "pair/largest/covariance_ulp2")},
   ],
   details: (r) => [["format", String(r.format)], ["rounding", String(r.rounding)], ["random bits", r.random_bits === null ? "none" : String(r.random_bits ?? "–")],
-                   ...entriesOf(r.pair).filter(([, value]) => isNumber(value)).map(([name, value]) => ["pair: " + name, shownNumber(value)]),
+                   ...entriesOf(at(r, "pair/largest")).map(([name, value]) => ["pair: " + name, shownNumber(value)]),
                    ["convention", String(r.convention ?? "–")]],
   figures: () => [],
-  tables: (r) => listOf(r.values).length > 0 ? [genericTable("Values", r.values, ["x", "below", "above", "expectation", "bias", "bias_ulp"])] : [],
+  tables: (r) => [["Values", r.values], ["Pairs of lanes", at(r, "pair/values")]].filter(([, rows]) => listOf(rows).length > 0)
+                     .flatMap(([title, rows]) => [element("h4", null, title), genericTable(title, rows, ["x", "below", "above", "expectation", "bias", "bias_ulp"])]),
 };
 
-const largestBias = (r) => listOf(at(r, "curve/bias_ulp")).map(toNumber).filter(Number.isFinite).reduce((most, b) => Math.max(most, Math.abs(b)), 0);
+// The row of a conversion's ranges with the largest of some figure.
+const worstRange = (r, figure) => largestBy(listOf(r.binades).filter((range) => isNumber(range[figure])), (range) => Math.abs(toNumber(range[figure])));
+const inRange = ({from, to}) => " from " + shownNumber(from, 3) + " to " + shownNumber(to, 3);
 
 function conversionFinding(r) {
-  const most = largestBias(r), biases = listOf(at(r, "curve/bias_ulp")).map(toNumber);
-  if (most === 0) return finding("Exact on average at every point of the curve.", "good", r.name);
-  const i = biases.findIndex((b) => Math.abs(b) === most);
-  return finding("The largest bias is " + shownNumber(biases[i]) + " ulp, at x = " + shownNumber(listOf(r.curve.x)[i]) + ".", "bad", r.name);
+  const point = worstRange(r, "largest"), mean = worstRange(r, "uniform");
+  if (!point || !mean) return finding("Nothing is said of its ranges.", undefined, r.name);
+  const ofNumbers = "The bias of a number is up to " + shownNumber(point.largest) + " ulp" + inRange(point);
+  const ofRanges = toNumber(mean.uniform) === 0 ? "; over every range it averages out." : "; averaged over a range, up to " + shownNumber(mean.uniform) + " ulp" + inRange(mean) + ".";
+  return finding(ofNumbers + ofRanges, toNumber(mean.uniform) === 0 ? "good" : "bad", r.name);
 }
 
 const kPlace = ["phase", "role", "layer", "step"];
@@ -179,10 +190,6 @@ function captureFindings(result) {
   return [...worst, ...tensorFindings(result), ...productFindings(listOf(result.products))];
 }
 
-function comparisonRows(comparison) {
-  return entriesOf(comparison).filter(([, value]) => isObject(value) && isNumber(value.value)).map(([name, value]) => ({name, ...figureOf(value)}));
-}
-
 const kBiasFigures = ["bias", "bias_ulps", "shrinkage", "toward_zero_ulps"];
 const judgedBias = (row) => (kBiasFigures.includes(row.name) ? judged(row) : row);
 
@@ -197,9 +204,13 @@ function mmaFindings(result) {
   ];
 }
 
+const intervalOf = (ends) => (Array.isArray(ends) ? "[" + ends.map((end) => shownNumber(end)).join(", ") + "]" : undefined);
+// A column of numbers that some figures do not have.
+const known = (title, key, digits) => ({title, kind: "number", digits, get: (r) => (Number.isNaN(r[key]) ? undefined : r[key])});
+
 const figureTable = (caption, rows) => sortableTable({caption, rows, columns: [
-  wordColumn("figure", "name"), withError("value", (r) => r.value, (r) => r.se), numberColumn("z", "z", 3),
-  numberColumn("minimum_detectable", "least", 2), wordColumn("unit", "unit"), {title: "verdict", kind: "verdict", get: (r) => r.verdict}, wordColumn("method", "method"),
+  briefColumn("figure", "name"), withError("value", (r) => r.value, (r) => r.se), {title: "ci95", kind: "word", get: (r) => intervalOf(r.ci95)}, known("z", "z", 3),
+  known("minimum_detectable", "least", 2), {title: "verdict", kind: "verdict", get: (r) => r.verdict}, briefColumn("unit", "unit"), briefColumn("method", "method"),
 ].filter(({get}) => rows.some((row) => ![undefined, ""].includes(get(row))))});
 
 const kMma = {
@@ -208,7 +219,7 @@ const kMma = {
                  ["Operands", [at(r, "a/format"), at(r, "b/format")].filter(Boolean).join(" × ") || "–"]],
   findings: mmaFindings,
   parts: [
-    {part: "figures", title: "Against the exact product", build: (r) => isObject(r.comparison) ? figureTable("Against the exact product", comparisonRows(r.comparison).map(judgedBias)) : null},
+    {part: "figures", title: "Against the exact product", build: (r) => isObject(r.comparison) ? figureTable("Against the exact product", figuresIn(r.comparison).map(judgedBias)) : null},
     {part: "split", title: "Against the product before quantization", plots: "mma"},
   ],
 };
@@ -263,8 +274,8 @@ function flatLists(value, path) {
 }
 
 const kViews = {
-  error: {title: "Error of recipes", facts: tensorFacts, findings: tensorFindings, lists: [tensorList(kTensorColumns)]},
-  "bias/tensors": {title: "Error and bias of recipes", facts: tensorFacts, findings: tensorFindings, lists: [tensorList(kTensorColumns)]},
+  error: {title: "Error of recipes", facts: tensorFacts, findings: tensorFindings, parts: [kTotals], lists: [tensorList(kTensorColumns)]},
+  "bias/tensors": {title: "Error and bias of recipes", facts: tensorFacts, findings: tensorFindings, parts: [kTotals], lists: [tensorList(kTensorColumns)]},
   "bias/conversion": {title: "Bias of conversions", facts: (r) => [["Conversions", shownCount(resultsOf(r).length)], ["Formats", unique(resultsOf(r).map(({format}) => format)).join(", ")]],
                       findings: (r) => resultsOf(r).map(conversionFinding), lists: [kConversionList]},
   "bias/products": {title: "Bias of products", facts: (r) => [["Products", shownCount(resultsOf(r).length)], ["Draws", unique(resultsOf(r).map(({draws}) => draws)).map(shownCount).join(", ")]],
