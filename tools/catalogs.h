@@ -43,5 +43,6 @@ Catalog nibble_order_catalog();
 Catalog hadamard_sign_catalog();
 Catalog instruction_catalog();
 Catalog accumulator_catalog();
+Catalog policy_catalog();
 
 }  // namespace halfulp

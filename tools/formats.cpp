@@ -27,7 +27,7 @@ answers), recorded (to published recordings), published (a description, held aga
 std::vector<Catalog> catalogs() {
   return {format_catalog(),      rounding_catalog(),     recipe_catalog(),       recipe_field_catalog(),
           formula_catalog(),     scale_layout_catalog(), nibble_order_catalog(), hadamard_sign_catalog(),
-          instruction_catalog(), accumulator_catalog()};
+          instruction_catalog(), accumulator_catalog(),  policy_catalog()};
 }
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
