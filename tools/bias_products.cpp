@@ -202,6 +202,31 @@ std::string verdicts_text(const Json& results) {
 
 }  // namespace
 
+// A row for each.
+std::string products_text(const Json& products, Color color) {
+  Table table{.columns = {{"phase", Align::left},
+                          {"layer", Align::left},
+                          {"step"},
+                          {"product", Align::left},
+                          {"error"},
+                          {"squared bias"},
+                          {"se"},
+                          {"noise"},
+                          {"bias", Align::left}},
+              .rows = {}};
+  for (const Json& json : products) {
+    const Json& bias = json.at("squared_bias");
+    table.rows.push_back(
+        {json.at("phase").get<std::string>(), json.at("layer").get<std::string>(),
+         json.at("step").is_null() ? Cell("-", "") : count_cell(json.at("step").get<uint64_t>()),
+         json.at("product").get<std::string>(), number_cell(to_double(json.at("rel_error").at("value"))),
+         number_cell(to_double(bias.at("value"))), number_cell(to_double(bias.at("se")), 2),
+         json.at("noise").is_null() ? Cell("-", "") : number_cell(to_double(json.at("noise").at("value"))),
+         bias.at("verdict").get<std::string>()});
+  }
+  return to_text(table, color);
+}
+
 ExitCode bias_of_products(const Arguments& arguments) {
   const OutputMode mode = output_mode_of(arguments);
   const Color color = color_of(arguments);

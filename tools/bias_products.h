@@ -7,6 +7,7 @@
 #include "emulation/analysis/product_bias.h"
 #include "emulation/training/roles.h"
 #include "lib/json.h"
+#include "lib/table.h"
 #include "lib/tensor_source.h"
 
 namespace halfulp {
@@ -20,5 +21,8 @@ ProductOperand load_operand(const Tensor& tensor, Along along);
 
 // Whether the random words of these experiments are independent of each other.
 Json check_draws(const std::vector<const ProductExperiment*>& experiments, int threads);
+
+// Figures of products, each with its name.
+std::string products_text(const Json& products, Color color);
 
 }  // namespace halfulp

@@ -103,6 +103,7 @@ constexpr Option kOptions[] = {
     {.names = "--draws", .value_name = "N",
      .help = "how often the product is quantized anew, each time with random bits of its own", .group = "What",
      .default_value = "64"},
+    {.names = "--products", .help = "also the products of each captured layer, over --draws", .group = "What"},
     {.names = "--fresh-signs", .help = "new random signs of --hadamard for each draw", .group = "What"},
     {.names = "--policy", .value_name = "NAME|FILE",
      .help = "which recipe each role has in each phase of training; 'halfulp formats policies' lists those there are",

@@ -8,8 +8,6 @@
 namespace halfulp {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789";
-
 std::vector<std::string_view> parts_of(std::string_view name) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= name.size();) {
@@ -49,13 +47,15 @@ CapturedName parse_captured_name(std::string_view name) {
 }
 
 std::optional<int> layer_number(std::string_view layer) {
-  const std::size_t last = layer.find_last_of(kDigits);
-  if (last == std::string_view::npos) return std::nullopt;
-  const std::size_t before = layer.find_last_not_of(kDigits, last);
-  const std::string_view digits = layer.substr(before == std::string_view::npos ? 0 : before + 1);
-  int number = 0;
-  if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc()) return std::nullopt;
-  return number;
+  for (std::size_t at = 0; at <= layer.size();) {
+    const std::size_t end = std::min(layer.find('.', at), layer.size());
+    const std::string_view part = layer.substr(at, end - at);
+    int number = 0;
+    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (!part.empty() && error == std::errc() && rest == part.data() + part.size() && number >= 0) return number;
+    at = end + 1;
+  }
+  return std::nullopt;
 }
 
 }  // namespace halfulp

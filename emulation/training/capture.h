@@ -12,14 +12,14 @@ namespace halfulp {
 
 struct CapturedName {
   RolePlace place;
-  std::string layer;  // any text without a slash; layers of models are numbered by the last number in it
+  std::string layer;  // any text without a slash
   std::optional<uint64_t> step;
 };
 
 // Throws std::invalid_argument, saying what is wrong.
 CapturedName parse_captured_name(std::string_view name);
 
-// The last number in a layer's name: 7 of "blocks.7.fc1" and of "7"; none where it has none.
+// The number of a layer: the first part between dots that is one, 7 of "blocks.7.fc1" and of "7"; none where none is.
 std::optional<int> layer_number(std::string_view layer);
 
 }  // namespace halfulp
