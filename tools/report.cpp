@@ -15,7 +15,7 @@
 #include "lib/notice.h"
 #include "lib/utf8.h"
 #include "tools/options.h"
-#include "tools/report/packed_json.h"
+#include "tools/packed_json.h"
 #include "tools/report/page_text.h"
 #include "tools/verbs.h"
 

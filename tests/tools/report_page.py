@@ -195,7 +195,7 @@ class Links(Pages):
         self.assertTrue(self.on_screen(".record"))
 
     def test_open_a_plot_of_a_tensor_under_a_recipe(self):
-        tensors_page(self, place=f"#section=1&tensor={NAMES[3]}&kind=mxfp8%2Fte&plot=scales")
+        tensors_page(self, place=f"#section=1&tensor={NAMES[3]}&recipe=mxfp8%2Fte&plot=scales")
         self.assertEqual(self.chosen(), NAMES[3] + " — mxfp8/te")
         self.assertTrue(self.on_screen("[data-plot=scales]"))
 
@@ -221,9 +221,22 @@ class Links(Pages):
             self.assertEqual(self.chosen(), name + " — nvfp4/te")
 
     def test_a_place_that_is_not_there_does_no_harm(self):
-        tensors_page(self, place="#section=99&tensor=none&plot=%22%5D&kind=__proto__")
+        tensors_page(self, place="#section=99&tensor=none&plot=%22%5D&recipe=__proto__")
         self.assert_quiet()
         self.assertIn("Error and bias of recipes#", self.texts("h2"))
+
+    def test_of_the_address_itself_leads_there_again(self):
+        tensors_page(self, place="#tensor=" + NAMES[7] + "&recipe=nvfp4%2Fte&plot=scales&section=1")
+        self.run_script("location.hash = document.querySelector('[data-plot=scales] .anchor').getAttribute('href')")
+        self.run_script("new Promise((done) => setTimeout(() => { scrollTo(0, 0); done(); }, 50))")
+        self.run_script("document.querySelector('[data-plot=scales] .anchor').click()")
+        self.assertTrue(self.on_screen("[data-plot=scales]"))
+
+    def test_a_cell_of_the_heat_map_leads_to_its_tensor(self):
+        self.open("capture", samples.capture())
+        title = self.run_script("(() => { const cell = document.querySelectorAll('.heat td a')[3]; cell.click(); return cell.title; })()")
+        self.run_script("new Promise((done) => setTimeout(done, 50))")
+        self.assertEqual(self.chosen(), title.replace(", ", " — "))
 
     def test_a_click_in_the_table_goes_into_the_address(self):
         tensors_page(self)

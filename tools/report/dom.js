@@ -4,9 +4,12 @@ function element(tag, properties, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (value === undefined || value === null) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "style") Object.assign(made.style, value);
-    else made.setAttribute(name, value);
+    if (name.startsWith("on"))
+      made.addEventListener(name.slice(2), value);
+    else if (name === "style")
+      Object.assign(made.style, value);
+    else
+      made.setAttribute(name, value);
   }
   made.append(...children.flat().filter((child) => child !== undefined && child !== null));
   return made;
@@ -17,7 +20,9 @@ const linkTo = (place) => "#" + new URLSearchParams(place).toString();
 function tell(words) {
   const told = document.getElementById("told");
   told.textContent = words;
-  setTimeout(() => { if (told.textContent === words) told.textContent = ""; }, 2000);
+  setTimeout(() => {
+    if (told.textContent === words) told.textContent = "";
+  }, 2000);
 }
 
 // A link to this place, which also goes to the clipboard where the browser lets it.
@@ -26,7 +31,9 @@ function anchor(place, title) {
     const url = event.currentTarget.href;
     navigator.clipboard?.writeText(url).then(() => tell("Link copied"), () => tell("The link is in the address bar"));
   };
-  return element("a", {class: "anchor", href: linkTo(place), "aria-label": "Link to " + title, title: "Copy link", onclick: copy}, "#");
+  return element(
+      "a", {class: "anchor", href: linkTo(place), "aria-label": "Link to " + title, title: "Copy link", onclick: copy},
+      "#");
 }
 
 function heading(level, title, place) {
@@ -34,12 +41,17 @@ function heading(level, title, place) {
 }
 
 const kChips = {
-  biased: ["bad", "▲ "], differs: ["bad", "✗ "], dependent: ["bad", "▲ "],
-  exact: ["good", "✓ "], agrees: ["good", "✓ "], fits: ["good", "✓ "], independent: ["good", "✓ "],
+  biased: ["bad", "▲ "],
+  differs: ["bad", "✗ "],
+  dependent: ["bad", "▲ "],
+  exact: ["good", "✓ "],
+  agrees: ["good", "✓ "],
+  fits: ["good", "✓ "],
+  independent: ["good", "✓ "],
 };
 
 function chip(word) {
-  const [look, sign] = kChips[word] ?? ["none", "○ "];
+  const [look, sign] = Object.hasOwn(kChips, word) ? kChips[word] : ["none", "○ "];
   return element("span", {class: "chip " + look}, element("span", {"aria-hidden": "true"}, sign), word);
 }
 
@@ -52,14 +64,16 @@ function tiles(facts) {
 }
 
 function factList(facts) {
-  return element("dl", {class: "facts"},
-                 facts.map(([name, value]) => element("div", null, element("dt", null, name), element("dd", null, value))));
+  return element(
+      "dl", {class: "facts"},
+      facts.map(([name, value]) => element("div", null, element("dt", null, name), element("dd", null, value))));
 }
 
 // Runs `build` when the element comes near the screen, or goes to paper.
 const kWaiting = new Map();
 const kNear = new IntersectionObserver((entries) => {
-  for (const {isIntersecting, target} of entries) if (isIntersecting) buildNow(target);
+  for (const {isIntersecting, target} of entries)
+    if (isIntersecting) buildNow(target);
 }, {rootMargin: "300px"});
 
 function buildWhenNear(target, build) {

@@ -13,30 +13,61 @@ const faded = (color, alpha) => color + Math.round(255 * alpha).toString(16).pad
 
 // What a series looks like: rows of Chart.js's dataset options, by name.
 const kLooks = {
-  line: (color) => ({borderColor: color, backgroundColor: color, borderWidth: 2, pointStyle: "line", pointRadius: 0, showLine: true}),
-  points: (color, shape) => ({borderColor: color, backgroundColor: faded(color, .55), pointStyle: shape, pointRadius: 4, showLine: false}),
-  marked: (color, shape) => ({borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4, borderWidth: 2, showLine: true}),
-  dashed: (color) => ({borderColor: color, backgroundColor: color, borderDash: [6, 4], borderWidth: 1.5, pointStyle: "line", pointRadius: 0, showLine: true}),
-  band: (color) => ({borderColor: "transparent", backgroundColor: faded(color, .18), pointRadius: 0, showLine: true, fill: "-1"}),
+  line: (color) => (
+      {borderColor: color, backgroundColor: color, borderWidth: 2, pointStyle: "line", pointRadius: 0, showLine: true}),
+  points: (color, shape) =>
+      ({borderColor: color, backgroundColor: faded(color, .55), pointStyle: shape, pointRadius: 4, showLine: false}),
+  marked: (color, shape) =>
+      ({borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4, borderWidth: 2, showLine: true}),
+  dashed: (color) => ({
+    borderColor: color,
+    backgroundColor: color,
+    borderDash: [6, 4],
+    borderWidth: 1.5,
+    pointStyle: "line",
+    pointRadius: 0,
+    showLine: true
+  }),
+  band: (color) =>
+      ({borderColor: "transparent", backgroundColor: faded(color, .18), pointRadius: 0, showLine: true, fill: "-1"}),
   edge: () => ({borderColor: "transparent", pointRadius: 0, showLine: true}),
   bars: (color) => ({type: "bar", backgroundColor: faded(color, .85), borderColor: color}),
   whiskers: (color) => ({type: "bar", backgroundColor: color, barThickness: 2, grouped: false}),
-  dots: (color, shape) => ({type: "line", showLine: false, borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4}),
+  dots: (color, shape) =>
+      ({type: "line", showLine: false, borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4}),
 };
 
 function datasetOf(series, i) {
   const color = seriesColor(series.color ?? i);
-  return {label: series.label, data: series.points, order: i, ...kLooks[series.look](color, kShapes[i % kShapes.length])};
+  return {
+    label: series.label,
+    data: series.points,
+    order: i,
+    ...kLooks[series.look](color, kShapes[i % kShapes.length])
+  };
 }
 
-const tickText = (value) => (Number.isInteger(value) && Math.abs(value) < 1e7 ? shownCount(value) : shownNumber(value, 3));
+const tickText = (value) =>
+    (Number.isInteger(value) && Math.abs(value) < 1e7 ? shownCount(value) : shownNumber(value, 3));
 
 function scaleOf(axis) {
-  const ticks = {color: colorOf("quiet"), autoSkipPadding: 12, includeBounds: false, maxRotation: axis.scale === "category" ? 50 : 0};
+  const ticks = {
+    color: colorOf("quiet"),
+    autoSkipPadding: 12,
+    includeBounds: false,
+    maxRotation: axis.scale === "category" ? 50 : 0
+  };
   if (axis.scale !== "category") ticks.callback = axis.ticks ?? tickText;
-  const atValues = (scale) => { scale.ticks = axis.at.map((value) => ({value})); };
+  const atValues = (scale) => {
+    scale.ticks = axis.at.map((value) => ({value}));
+  };
   return {
-    type: axis.scale ?? "linear", ticks, offset: axis.scale === "category", afterBuildTicks: axis.at ? atValues : undefined,
+    type: axis.scale ?? "linear",
+    min: axis.min,
+    max: axis.max,
+    ticks,
+    offset: axis.scale === "category",
+    afterBuildTicks: axis.at ? atValues : undefined,
     grid: {color: colorOf("grid"), borderColor: colorOf("line")},
     title: {display: Boolean(axis.title), text: axis.title, color: colorOf("quiet")},
   };
@@ -48,9 +79,13 @@ const isAside = (label) => label === undefined;
 function pluginsOf(drawing) {
   const named = drawing.series.filter(({label}) => !isAside(label));
   return {
-    legend: {display: named.length > 1, position: "bottom",
-             labels: {color: colorOf("text"), usePointStyle: true, boxHeight: 7, filter: ({text}) => !isAside(text)}},
-    tooltip: {filter: ({dataset}) => !isAside(dataset.label), callbacks: drawing.tooltip ? {label: drawing.tooltip} : {}},
+    legend: {
+      display: named.length > 1,
+      position: "bottom",
+      labels: {color: colorOf("text"), usePointStyle: true, boxHeight: 7, filter: ({text}) => !isAside(text)}
+    },
+    tooltip:
+        {filter: ({dataset}) => !isAside(dataset.label), callbacks: drawing.tooltip ? {label: drawing.tooltip} : {}},
   };
 }
 
@@ -58,11 +93,16 @@ const kFinest = 1e-12;  // what Chart.js rounds ticks to
 
 // Numbers too small for the ticks of a chart, in units of a power of ten.
 function inUnits(drawing) {
-  const sizes = drawing.series.flatMap(({points}) => points).flatMap((point) => point.y ?? point).map(Math.abs).filter(Number.isFinite);
+  const sizes = drawing.series.flatMap(({points}) => points)
+                    .flatMap((point) => point.y ?? point)
+                    .map(Math.abs)
+                    .filter(Number.isFinite);
   const largest = sizes.reduce((most, size) => Math.max(most, size), 0);
   if (largest === 0 || largest > kFinest || drawing.y.scale !== undefined) return drawing;
   const power = Math.floor(Math.log10(largest)), scaled = (y) => y / Math.pow(10, power);
-  const scaledPoint = (point) => Array.isArray(point) ? point.map(scaled) : isObject(point) ? {...point, y: scaled(point.y)} : scaled(point);
+  const scaledPoint = (point) => Array.isArray(point) ? point.map(scaled) :
+      isObject(point)                                 ? {...point, y: scaled(point.y)} :
+                                                        scaled(point);
   const series = drawing.series.map((each) => ({...each, points: each.points.map(scaledPoint)}));
   return {...drawing, series, y: {...drawing.y, title: drawing.y.title + ", in 10" + superscript(power)}};
 }
@@ -74,10 +114,16 @@ function configOf(given) {
     type: base,
     data: {labels: drawing.x.labels, datasets: drawing.series.map(datasetOf)},
     options: {
-      animation: false, responsive: true, maintainAspectRatio: false, normalized: true, indexAxis: drawing.sideways ? "y" : "x",
+      animation: false,
+      responsive: true,
+      maintainAspectRatio: false,
+      normalized: true,
+      indexAxis: drawing.sideways ? "y" : "x",
       interaction: {mode: "nearest", intersect: false, axis: drawing.sideways ? "y" : "x"},
-      scales: {x: scaleOf(drawing.sideways ? drawing.y : drawing.x), y: scaleOf(drawing.sideways ? drawing.x : drawing.y)},
-      plugins: pluginsOf(drawing), onClick: (event, hits) => drawing.onClick?.(hits),
+      scales:
+          {x: scaleOf(drawing.sideways ? drawing.y : drawing.x), y: scaleOf(drawing.sideways ? drawing.x : drawing.y)},
+      plugins: pluginsOf(drawing),
+      onClick: (event, hits) => drawing.onClick?.(hits),
     },
   };
 }
@@ -90,14 +136,16 @@ class Figure {
     this.frame = element("div", {class: "canvas"}, this.canvas);
     const table = element("details", null, element("summary", null, "Numbers"));
     table.addEventListener("toggle", () => this.addTable(table, plot.title), {once: true});
-    this.element = element("figure", {class: plot.wide ? "plot wide" : "plot", "data-plot": plot.id}, heading(4, plot.title, place),
-                           element("figcaption", {class: "note"}, plot.note), this.frame, table);
+    this.element = element(
+        "figure", {class: plot.wide ? "plot wide" : "plot", "data-plot": plot.id}, heading(4, plot.title, place),
+        element("figcaption", {class: "note"}, plot.note), this.frame, table);
     kFigures.add(this);
     buildWhenNear(this.frame, () => this.draw());
   }
 
   draw() {
-    if (typeof Chart === "undefined") return this.canvas.replaceWith("This halfulp was built without Chart.js: see the numbers.");
+    if (typeof Chart === "undefined")
+      return this.canvas.replaceWith("This halfulp was built without Chart.js: see the numbers.");
     this.chart?.destroy();
     this.chart = new Chart(this.canvas, configOf(this.drawing));
   }
@@ -115,10 +163,12 @@ class Figure {
 
 // In the colours that hold now.
 function redrawFigures() {
-  for (const figure of kFigures) if (figure.chart) figure.draw();
+  for (const figure of kFigures)
+    if (figure.chart) figure.draw();
 }
 
 // Before an element leaves the page.
 function dropFigures(inside) {
-  for (const figure of kFigures) if (inside.contains(figure.element)) figure.drop();
+  for (const figure of kFigures)
+    if (inside.contains(figure.element)) figure.drop();
 }

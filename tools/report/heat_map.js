@@ -15,7 +15,10 @@ function heatScale(values, log) {
   const usable = values.map(Math.abs).filter((v) => Number.isFinite(v) && (!log || v > 0));
   const place = log ? Math.log : (v) => v;
   const low = place(Math.min(...usable)), high = place(Math.max(...usable));
-  return (value) => (!Number.isFinite(value) || (log && value === 0) ? null : high > low ? (place(Math.abs(value)) - low) / (high - low) : .5);
+  return (value) =>
+             (!Number.isFinite(value) || (log && value === 0) ? null :
+                  high > low                                  ? (place(Math.abs(value)) - low) / (high - low) :
+                                                                .5);
 }
 
 // One hue, light to dark; the text tells the sign, and the number itself.
@@ -24,24 +27,35 @@ const heatColor = (share) => "color-mix(in srgb, var(--series-2) " + Math.round(
 function heatCell(record, figure, scale, placeOf) {
   if (record === undefined) return element("td", null, "");
   const value = figure.get(record), share = scale(value);
-  return element("td", {style: share === null ? {} : {background: heatColor(share)}},
-                 element("a", {href: linkTo(placeOf(record)), title: record.tensor + ", " + record.recipe}, shownNumber(value, 3)));
+  return element(
+      "td", {style: share === null ? {} : {background: heatColor(share)}},
+      element(
+          "a", {href: linkTo(placeOf(record)), title: record.tensor + ", " + record.recipe}, shownNumber(value, 3)));
 }
 
 function heatTable(records, figure, placeOf) {
-  const phases = unique(records.map(({phase}) => phase)), layers = unique(records.map(({layer}) => layer)).sort(naturally);
+  const phases = unique(records.map(({phase}) => phase)),
+        layers = unique(records.map(({layer}) => layer)).sort(naturally);
   const cells = new Map(records.map((record) => [JSON.stringify([record.phase, record.layer]), record]));
   const scale = heatScale(records.map(figure.get), figure.log);
-  const row = (layer) => element("tr", null, element("th", {scope: "row"}, layer), phases.map(
-    (phase) => heatCell(cells.get(JSON.stringify([phase, layer])), figure, scale, placeOf)));
-  const head = element("tr", null, element("th", {scope: "col"}, "layer"), phases.map((phase) => element("th", {scope: "col", class: "right"}, phase)));
+  const row = (layer) => element(
+      "tr", null, element("th", {scope: "row"}, layer),
+      phases.map((phase) => heatCell(cells.get(JSON.stringify([phase, layer])), figure, scale, placeOf)));
+  const head = element(
+      "tr", null, element("th", {scope: "col"}, "layer"),
+      phases.map((phase) => element("th", {scope: "col", class: "right"}, phase)));
   const caption = figure.title + " by layer and phase";
-  return element("div", {class: "scroll heat-frame", tabindex: "0", role: "region", "aria-label": caption},
-                 element("table", {class: "heat"}, element("caption", null, caption), element("thead", null, head), element("tbody", null, layers.map(row))));
+  return element(
+      "div", {class: "scroll heat-frame", tabindex: "0", role: "region", "aria-label": caption},
+      element(
+          "table", {class: "heat"}, element("caption", null, caption), element("thead", null, head),
+          element("tbody", null, layers.map(row))));
 }
 
 function choice(title, names, changed) {
-  const select = element("select", {"aria-label": title, onchange: changed}, names.map(([value, name]) => element("option", {value}, name)));
+  const select = element(
+      "select", {"aria-label": title, onchange: changed},
+      names.map(([value, name]) => element("option", {value}, name)));
   return {select, element: element("label", null, title + " ", select)};
 }
 
@@ -56,8 +70,17 @@ function heatMap(records, placeOf) {
   const roles = choice("Role", namesOf(records.map(({role}) => role)), update);
   const steps = choice("Step", namesOf(records.map(({step}) => step)), update);
   const figures = choice("Figure", kHeatFigures.map(({name, title}) => [name, title]), update);
-  const key = element("span", {class: "note"}, "small", element("span", {class: "key", "aria-hidden": "true",
-    style: {background: "linear-gradient(to right, " + heatColor(0) + ", " + heatColor(1) + ")"}}), "large");
+  const key = element(
+      "span", {class: "note"}, "small", element("span", {
+        class: "key",
+        "aria-hidden": "true",
+        style: {background: "linear-gradient(to right, " + heatColor(0) + ", " + heatColor(1) + ")"}
+      }),
+      "large");
   update();
-  return element("div", null, element("div", {class: "tools"}, roles.element, steps.select.length > 1 ? steps.element : null, figures.element, key), body);
+  return element(
+      "div", null,
+      element(
+          "div", {class: "tools"}, roles.element, steps.select.length > 1 ? steps.element : null, figures.element, key),
+      body);
 }

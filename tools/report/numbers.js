@@ -1,15 +1,19 @@
 // Numbers out of a result, and as the program prints them.
 
 // JSON has no NaN or infinity: a result has them as words. What is absent is NaN.
-const kWords = {nan: NaN, inf: Infinity, "-inf": -Infinity};
+const kWords = {
+  nan: NaN,
+  inf: Infinity,
+  "-inf": -Infinity
+};
 
 function toNumber(value) {
   if (typeof value === "number") return value;
-  return typeof value === "string" && value in kWords ? kWords[value] : NaN;
+  return typeof value === "string" && Object.hasOwn(kWords, value) ? kWords[value] : NaN;
 }
 
 function isNumber(value) {
-  return typeof value === "number" || (typeof value === "string" && value in kWords);
+  return typeof value === "number" || (typeof value === "string" && Object.hasOwn(kWords, value));
 }
 
 const withoutEndZeros = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
@@ -50,28 +54,18 @@ function quantile(sorted, share) {
 const bitsOf = (code, width) => (code >>> 0).toString(2).padStart(width, "0");
 const hexOf = (code, width) => "0x" + (code >>> 0).toString(16).padStart(Math.ceil(width / 4), "0");
 
-const kSuperscripts = {"-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"};
+const kSuperscripts = {
+  "-": "⁻",
+  0: "⁰",
+  1: "¹",
+  2: "²",
+  3: "³",
+  4: "⁴",
+  5: "⁵",
+  6: "⁶",
+  7: "⁷",
+  8: "⁸",
+  9: "⁹"
+};
 const superscript = (integer) => [...String(integer)].map((digit) => kSuperscripts[digit]).join("");
 const powerOf2 = (exponent) => "2" + superscript(exponent);
-
-// A figure with its proof: {value, se, z, least: what would have been found, verdict, unit, method}.
-const kBiasedAt = 4;
-
-function figureOf(given) {
-  const value = toNumber(given.value ?? given.mean_error), se = toNumber(given.se);
-  return {...given, value, se, z: toNumber(given.z), least: toNumber(given.minimum_detectable)};
-}
-
-// A figure of bias: what a verb leaves out is made here by the verbs' own rule.
-function judged(given) {
-  const figure = figureOf(given), {value, se} = figure;
-  const z = Number.isNaN(figure.z) ? value / se : figure.z;
-  const found = Number.isNaN(z) ? undefined : Math.abs(z) >= kBiasedAt ? "biased" : "not detected";
-  return {...figure, z, least: Number.isNaN(figure.least) ? kBiasedAt * se : figure.least, verdict: given.verdict ?? found};
-}
-
-// A tensor's bias figure: with its proof where the verb gave one, else from its value and its standard error.
-function biasFigure(record, name) {
-  const proven = at(record, "bias/" + name);
-  return judged(isObject(proven) ? proven : {value: record[name], se: at(record, "se/" + name)});
-}

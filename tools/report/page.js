@@ -8,13 +8,18 @@ function guarded(title, build) {
   try {
     return build();
   } catch (error) {
-    return element("p", {class: "note"}, title + " cannot be shown: this part of the result is not as expected (" + error.message + ").");
+    return element(
+        "p", {class: "note"},
+        title + " cannot be shown: this part of the result is not as expected (" + error.message + ").");
   }
 }
 
 function findingList(findings) {
-  return element("ul", {class: "findings"}, findings.map(({subject, text, look}) =>
-    element("li", {class: look}, subject ? element("b", null, subject + " ") : null, text)));
+  return element(
+      "ul", {class: "findings"},
+      findings.map(
+          ({subject, text, look}) =>
+              element("li", {class: look}, subject ? element("b", null, subject + " ") : null, text)));
 }
 
 // The records of a result: a table of all, and one of them opened below it.
@@ -23,9 +28,14 @@ class RecordList {
     Object.assign(this, {list, section, records: list.records(result).filter(isObject)});
     const open = (record) => this.choose(record);
     const [first, ...others] = list.columns;
-    this.table = sortableTable({caption: list.title, sortBy: list.sortBy, rows: this.records, columns: [{...first, open}, ...others]});
-    this.select = element("select", {"aria-label": "Which of the " + list.title, onchange: () => this.show(this.records[this.select.selectedIndex])},
-                          this.records.map((record) => element("option", null, this.fullName(record))));
+    this.table = sortableTable(
+        {caption: list.title, sortBy: list.sortBy, rows: this.records, columns: [{...first, open}, ...others]});
+    this.select = element(
+        "select", {
+          "aria-label": "Which of the " + list.title,
+          onchange: () => this.show(this.records[this.select.selectedIndex])
+        },
+        this.records.map((record) => element("option", null, this.fullName(record))));
     this.opened = element("div", {class: "record"});
     this.element = element("div", null, this.parts());
     this.show(list.sortBy ? largestBy(this.records, (r) => toNumber(r[list.sortBy]) || 0) : this.records[0]);
@@ -33,13 +43,26 @@ class RecordList {
 
   parts() {
     const {title, part, overview} = this.list;
-    const all = overview && this.records.length > 2
-      ? new Figure({plot: kOverview, drawing: overview(this.records, (record) => this.choose(record)), place: this.place({plot: "overview"})}).element : "";
-    const step = (by) => () => this.show(this.records[(this.select.selectedIndex + by + this.records.length) % this.records.length]);
-    const picker = element("div", {class: "tools"}, element("button", {class: "plain", type: "button", onclick: step(-1)}, "‹ Previous"), this.select,
-                           element("button", {class: "plain", type: "button", onclick: step(1)}, "Next ›"));
-    return [element("div", {"data-part": part}, heading(3, title, this.place({part})), this.table), element("div", {class: "plots"}, all),
-            element("div", {"data-part": this.list.key}, heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})), this.records.length > 1 ? picker : "", this.opened)];
+    const all = overview && this.records.length > 2 ?
+        new Figure({
+          plot: kOverview,
+          drawing: overview(this.records, (record) => this.choose(record)),
+          place: this.place({plot: "overview"})
+        }).element :
+        "";
+    const step = (by) => () =>
+        this.show(this.records[(this.select.selectedIndex + by + this.records.length) % this.records.length]);
+    const picker = element(
+        "div", {class: "tools"}, element("button", {class: "plain", type: "button", onclick: step(-1)}, "‹ Previous"),
+        this.select, element("button", {class: "plain", type: "button", onclick: step(1)}, "Next ›"));
+    return [
+      element("div", {"data-part": part}, heading(3, title, this.place({part})), this.table),
+      element("div", {class: "plots"}, all),
+      element(
+          "div", {"data-part": this.list.key},
+          heading(3, "One of the " + title.toLowerCase(), this.place({part: this.list.key})),
+          this.records.length > 1 ? picker : "", this.opened)
+    ];
   }
 
   fullName(record) {
@@ -52,7 +75,11 @@ class RecordList {
   }
 
   placeOf(record, more) {
-    return this.place({[this.list.key]: this.list.nameOf(record), kind: String(this.list.kindOf(record) ?? ""), ...more});
+    return this.place({
+      [this.list.key]: this.list.nameOf(record),
+      [this.list.kindKey]: String(this.list.kindOf(record) ?? ""),
+      ...more
+    });
   }
 
   show(record) {
@@ -61,26 +88,32 @@ class RecordList {
     const figures = this.list.figures(record), name = this.fullName(record);
     dropFigures(this.opened);
     this.opened.replaceChildren(
-      heading(4, name, placeOf({})), factList(this.list.details(record)),
-      figures.length > 0 ? figureTable("Figures of " + name, figures) : "",
-      element("div", {class: "plots"}, guarded("The plots", () => plotsOf(this.list.of, record, placeOf)),
-              guarded("The worst blocks", () => worstBlocks(record, formatsOf(record), placeOf)) ?? ""),
-      ...(this.list.tables?.(record) ?? []));
+        heading(4, name, placeOf({})), factList(this.list.details(record)),
+        figures.length > 0 ? figureTable("Figures of " + name, figures) : "",
+        element(
+            "div", {class: "plots"}, guarded("The plots", () => plotsOf(this.list.of, record, this.records, placeOf)),
+            guarded("The worst blocks", () => worstBlocks(record, formatsOf(record), placeOf)) ?? ""),
+        ...(this.list.tables?.(record) ?? []));
     for (const row of this.table.querySelectorAll("tbody tr")) row.classList.toggle("chosen", row.record === record);
   }
 
-  // By a click: the address follows.
+  // By a click: the address leads, so that it can be shared and gone back from.
   choose(record) {
-    location.hash = linkTo(this.placeOf(record, {}));
+    const link = linkTo(this.placeOf(record, {}));
+    if (location.hash === link) return goAgain();
+    location.hash = link;
   }
 
   find(place) {
-    return this.records.find((r) => this.list.nameOf(r) === place[this.list.key] && (place.kind === undefined || String(this.list.kindOf(r) ?? "") === place.kind));
+    return this.records.find(
+        (r) => this.list.nameOf(r) === place[this.list.key] &&
+            [undefined, String(this.list.kindOf(r) ?? "")].includes(place[this.list.kindKey]));
   }
 }
 
 function partElement(part, result, placeOf) {
-  const built = part.plots ? element("div", {class: "plots"}, plotsOf(part.plots, result, placeOf)) : part.build(result, placeOf);
+  const built = part.plots ? element("div", {class: "plots"}, plotsOf(part.plots, result, [], placeOf)) :
+                             part.build(result, placeOf);
   if (!built?.hasChildNodes()) return null;
   return element("div", {"data-part": part.part}, heading(3, part.title, placeOf({part: part.part})), built);
 }
@@ -89,13 +122,23 @@ class Section {
   constructor({file, verb, result}, number) {
     const view = viewOf({verb, result}), title = view.title;
     const placeOf = (more) => ({section: number, ...more});
-    this.lists = (view.lists ?? []).filter((list) => list.records(result).length > 0).map((list) => new RecordList(list, result, number));
+    this.lists = [];
+    const listElement = (list) => {
+      const made = new RecordList(list, result, number);
+      this.lists.push(made);
+      return made.element;
+    };
     this.element = element(
-      "section", {class: "result", "aria-label": title + ", " + file, "data-section": number},
-      heading(2, title, placeOf({})), element("p", {class: "source"}, "halfulp " + verb + " · ", element("span", {class: "mono"}, file)),
-      element("div", {"data-part": "summary"}, guarded("The summary", () => tiles(view.facts(result))), guarded("The findings", () => findingList(view.findings(result)))),
-      (view.parts ?? []).map((part) => guarded(part.title, () => partElement(part, result, placeOf))),
-      this.lists.map((list) => list.element));
+        "section", {class: "result", "aria-label": title + ", " + file, "data-section": number},
+        heading(2, title, placeOf({})),
+        element("p", {class: "source"}, "halfulp " + verb + " · ", element("span", {class: "mono"}, file)),
+        element(
+            "div", {"data-part": "summary"}, guarded("The summary", () => tiles(view.facts(result))),
+            guarded("The findings", () => findingList(view.findings(result)))),
+        (view.parts ?? []).map((part) => guarded(part.title, () => partElement(part, result, placeOf))),
+        (view.lists ?? [])
+            .filter((list) => list.records(result).length > 0)
+            .map((list) => guarded(list.title, () => listElement(list))));
   }
 
   open(place) {
@@ -105,7 +148,9 @@ class Section {
       if (record && !place.plot && !place.part) return list.opened;
     }
     const wanted = place.plot ? ["plot", place.plot] : place.part ? ["part", place.part] : null;
-    return wanted ? [...this.element.querySelectorAll("[data-" + wanted[0] + "]")].find((each) => each.dataset[wanted[0]] === wanted[1]) : this.element;
+    return wanted ? [...this.element.querySelectorAll("[data-" + wanted[0] + "]")].find(
+                        (each) => each.dataset[wanted[0]] === wanted[1]) :
+                    this.element;
   }
 }
 
@@ -120,13 +165,24 @@ function goTo(sections, place) {
   target.addEventListener("animationend", () => target.classList.remove("targeted"), {once: true});
 }
 
+const goAgain = () => dispatchEvent(new HashChangeEvent("hashchange"));
+
+// A browser does not follow a link to the address that it has.
+function followAgain(event) {
+  const link = event.target.closest?.("a[href^='#']");
+  if (link?.getAttribute("href") === location.hash) goAgain();
+}
+
 function showSections(sections, data) {
   document.getElementById("main").append(...sections.map((section) => section.element));
-  const names = data.map(({file, verb, result}, i) => element("a", {href: linkTo({section: i + 1}), title: file}, i + 1 + " " + viewOf({verb, result}).title));
+  const names = data.map(
+      ({file, verb, result}, i) =>
+          element("a", {href: linkTo({section: i + 1}), title: file}, i + 1 + " " + viewOf({verb, result}).title));
   if (sections.length > 1) document.getElementById("sections").append(...names);
   document.title = "halfulp report: " + data.map(({file}) => file).join(", ");
   const follow = () => location.hash.length > 1 && goTo(sections, placeInAddress());
   addEventListener("hashchange", follow);
+  addEventListener("click", followAgain);
   follow();
 }
 

@@ -1,211 +1,135 @@
-// The plots, one row each: {id, title, note, of: what kind of record, has(record), draw(record)}.
+// The plots, one row each: {id, title, note, of: what kind of record, has(record, all), draw(record, all)}; `all` are
+// the records of its list.
 
-const x_ = (title) => ({title, get: (row) => row.x, kind: "number"});
-const numberColumn = (title, key, digits) => ({title, kind: "number", digits, get: (row) => row[key]});
-const wordColumn = (title, key) => ({title, get: (row) => row[key]});
-const briefColumn = (title, key) => ({title, kind: "word", get: (row) => row[key]});
-
-const finite = (points) => points.filter(({x, y}) => Number.isFinite(x) && Number.isFinite(y));
-
-function largestBy(rows, measure) {
-  return rows.reduce((best, row) => (measure(row) > measure(best) ? row : best), rows[0]);
-}
-
-// Bars or dots with their standard errors, for each of some named strata.
-function strataDrawing(strata, title, unit) {
-  const rows = strata.map(([name, given]) => ({name, elements: given.elements, ...judged(given)}));
-  const names = rows.map(({name}) => name);
-  const worst = largestBy(rows, ({z}) => Math.abs(z) || 0);
-  return {
-    x: {scale: "category", labels: names, title}, y: {title: unit},
-    series: [
-      {label: "mean error", look: "dots", points: rows.map(({value}) => value)},
-      {look: "whiskers", color: 0, points: rows.map(({value, se}) => [value - 2 * se, value + 2 * se])},
-    ],
-    words: worst ? "Clearest at " + worst.name + ": " + shownNumber(worst.value) + ", z = " + shownNumber(worst.z, 3) + "." : "",
-    columns: [wordColumn(title, "name"), {title: "elements", kind: "count", get: ({elements}) => elements},
-              numberColumn("mean_error", "value"), numberColumn("se", "se", 2), numberColumn("z", "z", 3),
-              {title: "verdict", kind: "verdict", get: ({verdict}) => verdict}],
-    rows,
-  };
-}
-
-// Errors of binades differ by as much as the binades; told by their lower ends they fit one axis.
-function inUnitsOfBinade([exponent, given]) {
-  const {value, se, ...rest} = figureOf(given), scaled = (x) => x * 2 ** -Number(exponent);
-  return [powerOf2(exponent), given.unit === "ulp" ? given : {...rest, value: scaled(value), se: scaled(se), mean_error: undefined}];
-}
-
-const byNumber = ([a], [b]) => Number(a) - Number(b);
-const strataOf = (record, name) => entriesOf(at(record, "bias/" + name) ?? record[name]).filter(([, value]) => isObject(value));
-
-// A histogram by code, over the values of codes where they are known.
-function histogramDrawing(counts, values, title) {
-  const known = listOf(values).length >= counts.length;
-  const rows = counts.map((count, code) => ({code, count, value: known ? toNumber(values[code]) : NaN}));
-  const ordered = known ? rows.filter(({value}) => !Number.isNaN(value)).sort((a, b) => a.value - b.value || b.code - a.code) : rows;
-  const used = trimmed(ordered);
-  const total = rows.reduce((sum, {count}) => sum + count, 0);
-  const most = largestBy(used, ({count}) => count);
-  return {
-    x: {scale: "category", title: known ? title : "code of the " + title, labels: used.map(({code, value}) => (known ? shownNumber(Object.is(value, -0) ? 0 : value) : hexOf(code, 8)))},
-    y: {title: "count"},
-    series: [{label: "count", look: "bars", points: used.map(({count}) => count)}],
-    words: most ? shownPercent(most.count / total) + " have code " + hexOf(most.code, 4) + "." : "",
-    columns: [{title: "code", kind: "code", get: ({code}) => hexOf(code, counts.length > 16 ? 8 : 4)}, numberColumn("value", "value"),
-              {title: "count", kind: "count", get: ({count}) => count}, {title: "share", kind: "percent", get: ({count}) => count / total}],
-    rows: ordered,
-  };
-}
-
-// Without the unused codes at both ends.
-function trimmed(rows) {
-  const used = rows.map(({count}) => count > 0);
-  return used.includes(true) ? rows.slice(used.indexOf(true), used.lastIndexOf(true) + 1) : rows;
-}
-
-const kParts = [["grid", "grid noise"], ["scale", "scale rounding"], ["dead_zone", "dead zone"], ["clip", "clipping"]];
-
-function decompositionDrawing(record, figure) {
-  const parts = record.decomposition[figure], se = at(record, "decomposition/se/" + figure) ?? {};
-  const rows = [...kParts, ["total", "total"]].filter(([key]) => isNumber(parts[key]))
-                   .map(([key, name]) => ({name, value: toNumber(parts[key]), se: toNumber(se[key]), share: toNumber(parts[key]) / toNumber(parts.total)}));
-  const most = largestBy(rows.filter(({name}) => name !== "total"), ({value}) => Math.abs(value));
-  return {
-    sideways: true,
-    x: {scale: "category", labels: rows.map(({name}) => name)}, y: {title: figure},
-    series: [
-      {label: figure, look: "bars", points: rows.map(({value}) => value)},
-      {look: "whiskers", color: 5, points: rows.map(({value, se}) => [value - 2 * se, value + 2 * se])},
-    ],
-    words: most ? "Most is " + most.name + ": " + shownPercent(most.share) + " of " + shownNumber(toNumber(parts.total)) + "." : "",
-    columns: [wordColumn("part", "name"), numberColumn(figure, "value"), numberColumn("se", "se", 2), {title: "share", kind: "percent", get: ({share}) => share}],
-    rows,
-  };
-}
-
-// Without what lies beyond the format's range: that saturates, and would hide the rest.
-function withinRange({curve, binades}) {
-  const end = Math.max(...listOf(binades).map(({to}) => toNumber(to)).filter(Number.isFinite));
-  const kept = listOf(curve.x).map((x) => !Number.isFinite(end) || Math.abs(toNumber(x)) <= end);
-  return Object.fromEntries(entriesOf(curve).map(([key, list]) => [key, listOf(list).filter((_, i) => kept[i])]));
-}
-
-// y over x, a line for each of some names of the curve's lists.
-function curveDrawing(curve, lines, yTitle) {
-  const rows = listOf(curve.x).map((x, i) => Object.assign({x: toNumber(x)}, ...lines.map(([key]) => ({[key]: toNumber(listOf(curve[key])[i])}))));
-  const [first] = lines[0], worst = largestBy(rows.filter((row) => Number.isFinite(row[first])), (row) => Math.abs(row[first]));
-  return {
-    x: {title: "x"}, y: {title: yTitle},
-    series: lines.map(([key, label, look]) => ({label, look, points: finite(rows.map((row) => ({x: row.x, y: row[key]})))})),
-    words: worst ? "Largest at x = " + shownNumber(worst.x) + ": " + shownNumber(worst[first]) + "." : "",
-    columns: [x_("x"), ...lines.map(([key, label]) => numberColumn(label, key))],
-    rows,
-  };
-}
-
-function binadesDrawing({binades}) {
-  const rows = binades.map((binade) => ({
-    name: shownNumber(binade.from, 3) + " to " + shownNumber(binade.to, 3), ...binade,
-  }));
-  const worst = largestBy(rows, ({uniform}) => Math.abs(toNumber(uniform)) || 0);
-  return {
-    x: {scale: "category", labels: rows.map(({name}) => name), title: "x"}, y: {title: "mean error in ulp"},
-    series: [{label: "uniform density", look: "bars", points: rows.map(({uniform}) => toNumber(uniform))},
-             {label: "log-uniform density", look: "bars", points: rows.map(({log_uniform}) => toNumber(log_uniform))}],
-    words: "Largest in " + worst.name + ": " + shownNumber(worst.uniform) + " ulp.",
-    columns: [wordColumn("x", "name"), numberColumn("ulp", "ulp"), numberColumn("uniform", "uniform"), numberColumn("log_uniform", "log_uniform"),
-              numberColumn("largest", "largest"), numberColumn("largest_sd", "largest_sd"), {title: "tie_share", kind: "percent", get: ({tie_share}) => tie_share}],
-    rows,
-  };
-}
-
-const kDecades = (value) => (Number.isInteger(Math.log10(value)) ? shownNumber(value, 3) : null);
-
-// Error of the mean over B draws. Unbiased rounding falls as 1/B, which the dashed line does; bias ends it on a plateau.
-function concentrationDrawing({concentration}) {
-  const rows = listOf(concentration.draws).map((draws, i) => ({
-    x: toNumber(draws), y: toNumber(concentration.error[i]), se: toNumber(listOf(concentration.se)[i]), bits: listOf(concentration.bits)[i],
-  }));
-  const points = finite(rows), [first] = points;
-  const slope = figureOf(isObject(concentration.slope) ? concentration.slope : {value: concentration.slope});
-  const band = (sign) => points.map(({x, y, se}) => ({x, y: Math.max(y + sign * 2 * (se || 0), y / 100)}));
-  return {
-    x: {scale: "logarithmic", title: "draws B", at: points.map(({x}) => x), ticks: shownCount}, y: {scale: "logarithmic", title: "relative squared error", ticks: kDecades},
-    series: [{label: "mean of B draws", look: "marked", points},
-             {label: "slope −1: no bias", look: "dashed", color: 5, points: points.map(({x}) => ({x, y: first.y * first.x / x}))},
-             {look: "edge", points: band(-1)}, {look: "band", color: 0, points: band(1)}],
-    words: "Slope " + shownNumber(slope.value) + " ± " + shownNumber(slope.se, 2) + ".",
-    columns: [{title: "draws", kind: "count", get: ({x}) => x}, numberColumn("error", "y"), numberColumn("se", "se", 2), numberColumn("bits", "bits")],
-    rows,
-  };
-}
-
-function splitDrawing({split}) {
-  const rows = ["operands", "accumulator", "crossed", "total"].filter((name) => isObject(split.rel_mse[name]))
-                   .map((name) => ({name, ...figureOf(split.rel_mse[name])}));
-  return {
-    sideways: true, x: {scale: "category", labels: rows.map(({name}) => name)}, y: {title: "rel_mse"},
-    series: [{label: "rel_mse", look: "bars", points: rows.map(({value}) => value)},
-             {look: "whiskers", color: 5, points: rows.map(({value, se}) => [value - 2 * se, value + 2 * se])}],
-    words: rows.map(({name, value}) => name + " " + shownNumber(value)).join(", ") + ".",
-    columns: [wordColumn("error of", "name"), numberColumn("rel_mse", "value"), numberColumn("se", "se", 2), numberColumn("z", "z", 3)],
-    rows,
-  };
-}
-
-// Every record as a point, a series for each recipe; a click opens one.
-function tensorOverview(records, open) {
-  const recipes = unique(records.map(({recipe}) => recipe)), names = unique(records.map(({tensor}) => tensor));
-  const place = new Map(names.map((name, i) => [name, i + 1]));
-  const pointsOf = (recipe) => records.filter((r) => r.recipe === recipe && toNumber(r.rel_mse) > 0)
-                                   .map((r) => ({x: place.get(r.tensor), y: toNumber(r.rel_mse), record: r}));
-  return {
-    x: {title: "tensor, in the order of the file", ticks: (value) => (Number.isInteger(value) ? shownCount(value) : null)},
-    y: {scale: "logarithmic", title: "rel_mse", ticks: kDecades},
-    series: recipes.map((recipe) => ({label: recipe, look: "points", points: pointsOf(recipe)})),
-    tooltip: ({raw}) => raw.record.tensor + ", " + raw.record.recipe + ": " + shownNumber(raw.y),
-    onClick: (hits) => hits.length > 0 && open(hits[0].element.$context.raw.record),
-    words: plural(records.length, "result") + ".",
-    columns: [wordColumn("tensor", "tensor"), wordColumn("recipe", "recipe"), numberColumn("rel_mse", "rel_mse")], rows: records,
-  };
-}
-const kOverview = {id: "overview", title: "All tensors", note: "A point is a tensor under a recipe. A click opens it.", wide: true};
+const kOverview = {
+  id: "overview",
+  title: "All tensors",
+  note: "A point is a tensor under a recipe. A click opens it.",
+  wide: true
+};
 
 const kPlots = [
-  {id: "decomposition", of: "tensor", title: "What the error is made of", note: "An exact sum: the squared error that each step of the recipe adds. Lines: two standard errors.",
-   has: (r) => isObject(at(r, "decomposition/rel_mse")), draw: (r) => decompositionDrawing(r, "rel_mse")},
-  {id: "shrinkage-parts", of: "tensor", title: "What the shrinkage is made of", note: "Positive parts make values smaller, negative ones larger.",
-   has: (r) => isObject(at(r, "decomposition/shrinkage")), draw: (r) => decompositionDrawing(r, "shrinkage")},
-  {id: "codes", of: "tensor", title: "Histogram over the format's grid", note: "How many elements have each value of the element format.",
-   has: (r) => listOf(at(r, "codes/histogram")).length > 0,
-   draw: (r) => histogramDrawing(r.codes.histogram, r.codes.values ?? formatsOf(r).element?.values, "value")},
-  {id: "scales", of: "tensor", title: "Histogram of block scales", note: "How many blocks have each scale; unused codes at both ends are left out.",
-   has: (r) => listOf(at(r, "scales/histogram")).length > 0,
-   draw: (r) => histogramDrawing(r.scales.histogram, r.scales.values ?? formatsOf(r).scale?.values, "scale")},
-  {id: "binades", of: "tensor", title: "Mean error by binade of x", note: "In units of the binade's lower end. Lines: two standard errors; one that is clear of zero is bias.", wide: true,
-   has: (r) => strataOf(r, "by_binade").length > 0,
-   draw: (r) => strataDrawing(strataOf(r, "by_binade").sort(byNumber).map(inUnitsOfBinade), "binade", "mean error / lower end")},
-  {id: "eighths", of: "tensor", title: "Mean error by place in the binade", note: "Eighths of a binade, from the power of two up.",
-   has: (r) => strataOf(r, "by_eighth").length > 0,
-   draw: (r) => strataDrawing(strataOf(r, "by_eighth").sort(byNumber), "eighth of the binade", "mean error")},
-  {id: "signs", of: "tensor", title: "Mean error by sign of x", note: "Opposite signs of the same size are shrinkage; equal signs are drift.",
-   has: (r) => strataOf(r, "by_sign").length > 0, draw: (r) => strataDrawing(strataOf(r, "by_sign"), "sign", "mean error")},
-  {id: "bias", of: "conversion", title: "Bias on the number line", note: "E[q(x)] − x in ulp, within the format's range: zero where rounding is right on average.", wide: true,
-   has: (r) => listOf(at(r, "curve/bias_ulp")).length > 0, draw: (r) => curveDrawing(withinRange(r), [["bias_ulp", "bias_ulp", "line"]], "bias in ulp")},
-  {id: "bias-absolute", of: "conversion", title: "Bias and noise", note: "E[q(x)] − x, and the standard deviation of q(x); with what saturates.", wide: true,
-   has: (r) => listOf(at(r, "curve/bias")).length > 0, draw: (r) => curveDrawing(r.curve, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x")},
-  {id: "conversion-binades", of: "conversion", title: "Mean error by binade", note: "Over the numbers of a range, uniform or log-uniform in density.", wide: true,
-   has: (r) => listOf(r.binades).length > 0, draw: binadesDrawing},
-  {id: "concentration", of: "product", title: "Error of the mean of draws", note: "Noise falls along the dashed line, a factor of 4 for each 4 times the draws. Bias stays: the curve leaves the line.", wide: true,
-   has: (r) => listOf(at(r, "concentration/draws")).length > 0, draw: concentrationDrawing},
-  {id: "split", of: "mma", title: "Whose error it is", note: "Against the product before quantization: total = operands + accumulator + crossed.",
-   has: (r) => isObject(at(r, "split/rel_mse")), draw: splitDrawing},
+  {
+    id: "decomposition",
+    of: "tensor",
+    title: "What the error is made of",
+    note: "An exact sum: the squared error that each step of the recipe adds. Lines: two standard errors.",
+    has: (r) => isObject(at(r, "decomposition/rel_mse")),
+    draw: (r) => decompositionDrawing(r, "rel_mse")
+  },
+  {
+    id: "shrinkage-parts",
+    of: "tensor",
+    title: "What the shrinkage is made of",
+    note: "Positive parts make values smaller, negative ones larger.",
+    has: (r) => isObject(at(r, "decomposition/shrinkage")),
+    draw: (r) => decompositionDrawing(r, "shrinkage")
+  },
+  {
+    id: "codes",
+    of: "tensor",
+    title: "Histogram over the format's grid",
+    note: "How many elements have each value of the element format.",
+    has: (r) => listOf(at(r, "codes/histogram")).length > 0,
+    draw: (r) => histogramDrawing(r.codes.histogram, r.codes.values ?? formatsOf(r).element?.values, "value")
+  },
+  {
+    id: "scales",
+    of: "tensor",
+    title: "Histogram of block scales",
+    note: "How many blocks have each scale; unused codes at both ends are left out.",
+    has: (r) => listOf(at(r, "scales/histogram")).length > 0,
+    draw: (r) => histogramDrawing(r.scales.histogram, r.scales.values ?? formatsOf(r).scale?.values, "scale")
+  },
+  {
+    id: "steps",
+    of: "tensor",
+    title: "Over steps",
+    note: "The same tensor at every step. Band: two standard errors.",
+    wide: true,
+    has: (r, all) => stepsOf(r, all).length > 1,
+    draw: stepsDrawing
+  },
+  {
+    id: "binades",
+    of: "tensor",
+    title: "Mean error by binade of x",
+    note: "In units of the binade's lower end. Lines: two standard errors; one that is clear of zero is bias.",
+    wide: true,
+    has: (r) => strataOf(r, "by_binade").length > 0,
+    draw: (r) =>
+        strataDrawing(strataOf(r, "by_binade").sort(byNumber).map(inUnitsOfBinade), "binade", "mean error / lower end")
+  },
+  {
+    id: "eighths",
+    of: "tensor",
+    title: "Mean error by place in the binade",
+    note: "Eighths of a binade, from the power of two up.",
+    has: (r) => strataOf(r, "by_eighth").length > 0,
+    draw: (r) => strataDrawing(strataOf(r, "by_eighth").sort(byNumber), "eighth of the binade", "mean error")
+  },
+  {
+    id: "signs",
+    of: "tensor",
+    title: "Mean error by sign of x",
+    note: "Opposite signs of the same size are shrinkage; equal signs are drift.",
+    has: (r) => strataOf(r, "by_sign").length > 0,
+    draw: (r) => strataDrawing(strataOf(r, "by_sign"), "sign", "mean error")
+  },
+  {
+    id: "bias",
+    of: "conversion",
+    title: "Bias on the number line",
+    note: "E[q(x)] − x in ulp, within the format's range: zero where rounding is right on average.",
+    wide: true,
+    has: (r) => listOf(at(r, "curve/bias_ulp")).length > 0,
+    draw: (r) => curveDrawing(withinRange(r), [["bias_ulp", "bias_ulp", "line"]], "bias in ulp")
+  },
+  {
+    id: "bias-absolute",
+    of: "conversion",
+    title: "Bias and noise",
+    note: "E[q(x)] − x, and the standard deviation of q(x); with what saturates.",
+    wide: true,
+    has: (r) => listOf(at(r, "curve/bias")).length > 0,
+    draw: (r) => curveDrawing(r.curve, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x")
+  },
+  {
+    id: "conversion-binades",
+    of: "conversion",
+    title: "Mean error by binade",
+    note: "Over the numbers of a range, uniform or log-uniform in density.",
+    wide: true,
+    has: (r) => listOf(r.binades).length > 0,
+    draw: binadesDrawing
+  },
+  {
+    id: "concentration",
+    of: "product",
+    title: "Error of the mean of draws",
+    note:
+        "Noise falls along the dashed line, a factor of 4 for each 4 times the draws. Bias stays: the curve leaves the line.",
+    wide: true,
+    has: (r) => listOf(at(r, "concentration/draws")).length > 0,
+    draw: concentrationDrawing
+  },
+  {
+    id: "split",
+    of: "mma",
+    title: "Whose error it is",
+    note: "Against the product before quantization: total = operands + accumulator + crossed.",
+    has: (r) => isObject(at(r, "split/rel_mse")),
+    draw: splitDrawing
+  },
 ];
 
 // Two beside each other where they are not wide; one that would be left alone is wide too.
-function plotsOf(kind, record, placeOf) {
-  const shown = kPlots.filter(({of, has}) => of === kind && has(record)), narrow = shown.filter(({wide}) => !wide);
+function plotsOf(kind, record, all, placeOf) {
+  const shown = kPlots.filter(({of, has}) => of === kind && has(record, all)), narrow = shown.filter(({wide}) => !wide);
   const alone = narrow.length % 2 === 1 ? narrow.at(-1) : null;
-  return shown.map((plot) => new Figure({plot: plot === alone ? {...plot, wide: true} : plot, drawing: plot.draw(record), place: placeOf({plot: plot.id})}).element);
+  return shown.map((plot) => new Figure({
+                               plot: plot === alone ? {...plot, wide: true} : plot,
+                               drawing: plot.draw(record, all),
+                               place: placeOf({plot: plot.id})
+                             }).element);
 }

@@ -19,7 +19,10 @@ const kKinds = {
 // A bar and its number; the largest of a column fills its place.
 function shareBar(share, largest) {
   const width = Math.min(1, Math.abs(share / largest) || 0);
-  return [element("span", {class: "meter", "aria-hidden": "true"}, element("span", {style: {width: 100 * width + "%"}})), shownPercent(share)];
+  return [
+    element("span", {class: "meter", "aria-hidden": "true"}, element("span", {style: {width: 100 * width + "%"}})),
+    shownPercent(share)
+  ];
 }
 
 // A number with its standard error.
@@ -32,7 +35,9 @@ function cellOf(column, row) {
   const kind = kKinds[column.kind ?? "text"], value = column.get(row);
   const shown = column.se ? cellWithError(value, column, row) : kind.show(value, column, row);
   const look = kind.right ? "right" : column.kind ?? "text";
-  const open = () => element("button", {class: "open", type: "button", title: value, onclick: () => column.open(row)}, shown === "" ? "(empty name)" : shown);
+  const open = () => element(
+      "button", {class: "open", type: "button", title: value, onclick: () => column.open(row)},
+      shown === "" ? "(empty name)" : shown);
   const content = column.open ? open() : shown;
   return element("td", {class: look}, content);
 }
@@ -52,7 +57,10 @@ function sorted(rows, column, direction) {
 }
 
 const kComparisons = {
-  "<": (x, y) => x < y, "<=": (x, y) => x <= y, ">": (x, y) => x > y, ">=": (x, y) => x >= y,
+  "<": (x, y) => x < y,
+  "<=": (x, y) => x <= y,
+  ">": (x, y) => x > y,
+  ">=": (x, y) => x >= y,
 };
 
 // A word of the filter: NAME<NUMBER and its like for a column of that title, else text that some column has.
@@ -75,11 +83,15 @@ class SortableTable {
     this.body = element("tbody");
     this.count = element("span", {class: "count", role: "status"});
     this.heads = this.columns.map((column) => this.head(column));
-    this.more = element("button", {class: "plain more", type: "button", onclick: () => this.showMore(kSlice)}, "More rows");
-    const table = element("table", null, element("caption", null, this.caption),
-                          element("thead", null, element("tr", null, this.heads)), this.body);
-    const frame = element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": this.caption}, table, this.more);
-    this.element = element("div", {class: "sortable"}, this.rows.length > 8 && !this.brief ? this.field() : null, frame);
+    this.more =
+        element("button", {class: "plain more", type: "button", onclick: () => this.showMore(kSlice)}, "More rows");
+    const table = element(
+        "table", null, element("caption", null, this.caption), element("thead", null, element("tr", null, this.heads)),
+        this.body);
+    const frame =
+        element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": this.caption}, table, this.more);
+    this.element =
+        element("div", {class: "sortable"}, this.rows.length > 8 && !this.brief ? this.field() : null, frame);
     if (this.sortBy) [this.sortedBy, this.direction] = [this.columns.find(({title}) => title === this.sortBy), -1];
     this.update();
     this.element.showAll = () => this.showMore(Infinity);
@@ -87,15 +99,24 @@ class SortableTable {
 
   head(column) {
     const look = kKinds[column.kind ?? "text"].right ? "right" : null;
-    return element("th", {scope: "col", class: look, title: column.help},
-                   element("button", {type: "button", onclick: () => this.sortByColumn(column)}, column.title));
+    return element(
+        "th", {scope: "col", class: look, title: column.help},
+        element("button", {type: "button", onclick: () => this.sortByColumn(column)}, column.title));
   }
 
   field() {
-    const changed = (event) => { this.text = event.target.value; this.update(); };
-    return element("div", {class: "tools"},
-                   element("input", {type: "search", placeholder: "Filter: words, or sqnr_db<20", "aria-label": "Filter " + this.caption, oninput: changed}),
-                   this.count);
+    const changed = (event) => {
+      this.text = event.target.value;
+      this.update();
+    };
+    return element(
+        "div", {class: "tools"}, element("input", {
+          type: "search",
+          placeholder: "Filter: words, or sqnr_db<20",
+          "aria-label": "Filter " + this.caption,
+          oninput: changed
+        }),
+        this.count);
   }
 
   // A click on numbers wants the largest first, on words the first letter; the next click turns it round.
@@ -113,8 +134,9 @@ class SortableTable {
       const here = this.columns[i] === this.sortedBy;
       head.setAttribute("aria-sort", !here ? "none" : this.direction > 0 ? "ascending" : "descending");
     });
-    this.count.textContent = this.found.length === this.rows.length ? plural(this.rows.length, "row")
-                                                                    : this.found.length + " of " + plural(this.rows.length, "row");
+    this.count.textContent = this.found.length === this.rows.length ?
+        plural(this.rows.length, "row") :
+        this.found.length + " of " + plural(this.rows.length, "row");
     this.body.replaceChildren();
     this.shown = 0;
     this.showMore(kSlice);
@@ -133,7 +155,8 @@ class SortableTable {
     line.record = row;
     if (!this.expand) return [line];
     const inner = element("tr", {hidden: ""}, element("td", {class: "inner", colspan: this.columns.length}));
-    const button = element("button", {class: "open", type: "button", "aria-expanded": "false"}, "▸ ", ...line.cells[0].childNodes);
+    const button =
+        element("button", {class: "open", type: "button", "aria-expanded": "false"}, "▸ ", ...line.cells[0].childNodes);
     button.addEventListener("click", () => this.toggle(row, button, inner));
     line.cells[0].replaceChildren(button);
     return [line, inner];
@@ -154,12 +177,22 @@ const briefTable = (caption, columns, rows) => sortableTable({caption, columns, 
 // Columns for rows of which little is known: one for each path to a value that is not an object, `first` before others.
 function columnsOf(rows, first = []) {
   const paths = unique(rows.flatMap((row) => valuePaths(row, "")));
-  return [...first.filter((path) => paths.includes(path)), ...paths.filter((path) => !first.includes(path))].map((path) => {
+  return [
+    ...first.filter((path) => paths.includes(path)), ...paths.filter((path) => !first.includes(path))
+  ].map((path) => {
     const values = rows.map((row) => at(row, path));
-    const numbers = values.every((value) => isNumber(value) || value === null || value === undefined) && values.some(isNumber);
+    const numbers =
+        values.every((value) => isNumber(value) || value === null || value === undefined) && values.some(isNumber);
     const whole = numbers && values.every((value) => value === null || value === undefined || Number.isInteger(value));
     const brief = values.every((value) => String(value).length <= 24);
-    return {title: path, kind: whole ? "count" : numbers ? "number" : brief ? "word" : "text", get: (row) => plainOf(at(row, path))};
+    return {
+      title: path,
+      kind: whole ? "count" :
+          numbers ? "number" :
+          brief   ? "word" :
+                    "text",
+      get: (row) => plainOf(at(row, path))
+    };
   });
 }
 

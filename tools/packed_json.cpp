@@ -1,4 +1,4 @@
-#include "tools/report/packed_json.h"
+#include "tools/packed_json.h"
 
 #include <fmt/format.h>
 
