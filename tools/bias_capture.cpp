@@ -25,6 +25,8 @@
 namespace halfulp {
 namespace {
 
+const std::string kNotQuantized = "not quantized";
+
 struct Captured {
   Tensor tensor;
   CapturedName name;
@@ -365,6 +367,8 @@ ExitCode bias_of_capture(const Arguments& arguments) {
     Progress progress("bias", elements, ProgressUnit::elements, progress_of(arguments));
     for (const Captured& c : capture) add_result(c, run, progress, body);
   }
+  if (body.at("results").empty() && body.at("skipped").front().at("reason") == kNotQuantized)
+    throw UsageError(fmt::format("policy {} quantizes none of these tensors", policy.name));
   report_skipped(body, capture.front().tensor);
   body["ranking"] = ranking_of(body["results"]);
   body["products"] = products_of(arguments, capture, policy, run, body["streams"]);

@@ -187,16 +187,20 @@ std::string concentration_text(const Json& results, Color color) {
   return "\n" + to_text(table, color);
 }
 
+std::string verdict_text(const Json& json) {
+  const Json& bias = json.at("squared_bias");
+  const std::string verdict = bias.at("verdict").get<std::string>();
+  if (verdict == "exact") return "all of the error is bias for these operands: nothing is random";
+  return fmt::format("{}; the squared bias is {:.3g} standard errors from zero, and {:.2g} would have been found",
+                     verdict == "biased" ? "biased" : "no bias was found", to_double(bias.at("z")),
+                     to_double(bias.at("minimum_detectable")));
+}
+
 std::string verdicts_text(const Json& results) {
   std::string text = "\n";
-  for (const Json& json : results) {
-    const Json& bias = json.at("squared_bias");
-    text += fmt::format(
-        "{}: bias {} (squared bias is {:.3g} standard errors; {:.2g} of the product's square would have "
-        "been found); fixed: {}\n",
-        json.at("product").get<std::string>(), bias.at("verdict").get<std::string>(), to_double(bias.at("z")),
-        to_double(bias.at("minimum_detectable")), json.at("fixed").get<std::string>());
-  }
+  for (const Json& json : results)
+    text += fmt::format("{}: {}. Fixed: {}.\n", json.at("product").get<std::string>(), verdict_text(json),
+                        json.at("fixed").get<std::string>());
   return text;
 }
 

@@ -105,9 +105,11 @@ Json share_of(const Figure& noise, const Figure& batch) {
                    .method = batch.method});
 }
 
-// Where nothing is random the error of these operands is bias to the last bit.
-Figure all_bias(const Figure& error) {
-  return {.value = error.value, .se = 0, .n = 1, .unit = error.unit, .method = "exact: nothing is random"};
+// Where nothing is random the error of these operands is bias to the last bit: nothing is tested.
+Json all_bias(const Figure& error) {
+  Json json = tested({.value = error.value, .se = 0, .n = 1, .unit = error.unit, .method = "exact: nothing is random"});
+  json["verdict"] = "exact";
+  return json;
 }
 
 Json concentration(const Draws::Statistics& statistics) {
@@ -166,7 +168,7 @@ Json product_figures(const ProductExperiment& e, SumsOver over, int threads, con
                {"mean_error", tested(tiles.mean_error)},
                {"projection", estimate(statistics.projection())},
                {"cosine", estimate(statistics.cosine())},
-               {"squared_bias", tested(all_bias(statistics.error()))}};
+               {"squared_bias", all_bias(statistics.error())}};
   for (const char* name : {"noise", "gradient_to_noise", "batch_noise_share", "concentration", "population"})
     json[name] = nullptr;
   if (is_random(e)) add_figures_of_draws(statistics, json);
