@@ -182,6 +182,17 @@ class Tables(Pages):
         self.assertEqual(bits, [f"{code >> 3:01b} {code >> 1 & 3:02b} {code & 1:01b}" for code in block["codes"]])
 
 
+class Choices(Pages):
+    def test_a_range_of_the_number_line(self):
+        self.open("conversion", samples.conversion())
+        self.draw_all()
+        figure = "[...kFigures].find((f) => f.element.dataset.plot === 'bias')"
+        ends = f"(() => {{ const x = {figure}.chart.data.datasets[0].data.map((p) => p.x); return [Math.min(...x), Math.max(...x)]; }})()"
+        self.assertEqual(self.run_script(ends), [-7, 7])
+        self.run_script(f"(() => {{ const s = {figure}.element.querySelector('select'); s.selectedIndex = 2; s.dispatchEvent(new Event('change')); }})()")
+        self.assertEqual(self.run_script(ends), [1, 2])
+
+
 class Links(Pages):
     def chosen(self):
         return self.run_script("document.querySelector('.record h4').firstChild.textContent")

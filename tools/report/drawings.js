@@ -114,11 +114,28 @@ function decompositionDrawing(record, figure) {
   };
 }
 
-// Without what lies beyond the format's range: that saturates, and would hide the rest.
-function withinRange({curve, binades}) {
-  const end = Math.max(...listOf(binades).map(({to}) => toNumber(to)).filter(Number.isFinite));
-  const kept = listOf(curve.x).map((x) => !Number.isFinite(end) || Math.abs(toNumber(x)) <= end);
+// "0.0156 to 0.0313, and 13 binades like it": a row of a conversion's ranges.
+function rangeName({from, to, binades}) {
+  const alike = toNumber(binades) > 1 ? ", and " + plural(binades - 1, "binade") + " like it" : "";
+  return shownNumber(from, 3) + " to " + shownNumber(to, 3) + alike;
+}
+
+function curveWithin(curve, from, to) {
+  const kept = listOf(curve.x).map((x) => toNumber(x) >= from && toNumber(x) <= to);
   return Object.fromEntries(entriesOf(curve).map(([key, list]) => [key, listOf(list).filter((_, i) => kept[i])]));
+}
+
+const kSeenAtOnce = 4;  // binades
+
+// The curve over each of a conversion's ranges, that of most binades first, and over all of them: what lies beyond
+// saturates, and would hide the rest.
+function rangeDrawings({curve, binades}, lines, yTitle) {
+  const ranges = [...listOf(binades)].sort((a, b) => toNumber(b.binades) - toNumber(a.binades));
+  const end = Math.max(...ranges.map(({to}) => toNumber(to)));
+  const drawingOf = (from, to) => curveDrawing(curveWithin(curve, from, to), lines, yTitle);
+  const whole = ["all", ranges.length > 0 ? drawingOf(-end, end) : curveDrawing(curve, lines, yTitle)];
+  const parts = ranges.map((range) => [rangeName(range), drawingOf(toNumber(range.from), toNumber(range.to))]);
+  return sum(ranges.map((range) => toNumber(range.binades))) > kSeenAtOnce ? [...parts, whole] : [whole, ...parts];
 }
 
 // y over x, a line for each of some names of the curve's lists.
@@ -140,7 +157,7 @@ function curveDrawing(curve, lines, yTitle) {
 
 function binadesDrawing({binades}) {
   const rows = binades.map((binade) => ({
-                             name: shownNumber(binade.from, 3) + " to " + shownNumber(binade.to, 3),
+                             name: rangeName(binade),
                              ...binade,
                            }));
   const worst = largestBy(rows, ({uniform}) => Math.abs(toNumber(uniform)) || 0);

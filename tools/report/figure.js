@@ -129,18 +129,34 @@ function configOf(given) {
 }
 
 class Figure {
-  // {plot: a row of kPlots, record, place: its link}
-  constructor({plot, drawing, place}) {
-    Object.assign(this, {drawing, chart: null});
-    this.canvas = element("canvas", {role: "img", "aria-label": plot.title + ". " + (drawing.words ?? "")});
+  // {plot: a row of kPlots, drawings: [name, drawing], of which one is shown, place: its link}
+  constructor({plot, drawings, place}) {
+    Object.assign(this, {title: plot.title, chart: null, canvas: element("canvas", {role: "img"})});
     this.frame = element("div", {class: "canvas"}, this.canvas);
-    const table = element("details", null, element("summary", null, "Numbers"));
-    table.addEventListener("toggle", () => this.addTable(table, plot.title), {once: true});
+    this.table = element("details", {ontoggle: () => this.fillTable()}, element("summary", null, "Numbers"));
     this.element = element(
         "figure", {class: plot.wide ? "plot wide" : "plot", "data-plot": plot.id}, heading(4, plot.title, place),
-        element("figcaption", {class: "note"}, plot.note), this.frame, table);
+        element("figcaption", {class: "note"}, plot.note), drawings.length > 1 ? this.choice(plot, drawings) : "",
+        this.frame, this.table);
+    this.take(drawings[0][1]);
     kFigures.add(this);
     buildWhenNear(this.frame, () => this.draw());
+  }
+
+  choice(plot, drawings) {
+    const select = element("select", null, drawings.map(([name]) => element("option", null, name)));
+    select.addEventListener("change", () => {
+      this.take(drawings[select.selectedIndex][1]);
+      this.draw();
+    });
+    return element("label", {class: "tools"}, plot.choice, select);
+  }
+
+  take(drawing) {
+    this.drawing = drawing;
+    this.canvas.setAttribute("aria-label", this.title + ". " + (drawing.words ?? ""));
+    this.table.querySelector(".sortable")?.remove();
+    this.fillTable();
   }
 
   draw() {
@@ -156,8 +172,9 @@ class Figure {
     kFigures.delete(this);
   }
 
-  addTable(details, title) {
-    details.append(briefTable("Numbers of " + title, this.drawing.columns, this.drawing.rows));
+  fillTable() {
+    if (!this.table.open || this.table.querySelector(".sortable")) return;
+    this.table.append(briefTable("Numbers of " + this.title, this.drawing.columns, this.drawing.rows));
   }
 }
 

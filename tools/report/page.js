@@ -46,7 +46,7 @@ class RecordList {
     const all = overview && this.records.length > 2 ?
         new Figure({
           plot: kOverview,
-          drawing: overview(this.records, (record) => this.choose(record)),
+          drawings: [["", overview(this.records, (record) => this.choose(record))]],
           place: this.place({plot: "overview"})
         }).element :
         "";

@@ -1,5 +1,6 @@
 // The plots, one row each: {id, title, note, of: what kind of record, has(record, all), draw(record, all)}; `all` are
-// the records of its list.
+// the records of its list. One that has several drawings to choose from has {choice: their label, choose(record):
+// [name, drawing]} instead of draw.
 
 const kOverview = {
   id: "overview",
@@ -83,16 +84,23 @@ const kPlots = [
     note: "E[q(x)] − x in ulp, within the format's range: zero where rounding is right on average.",
     wide: true,
     has: (r) => listOf(at(r, "curve/bias_ulp")).length > 0,
-    draw: (r) => curveDrawing(withinRange(r), [["bias_ulp", "bias_ulp", "line"]], "bias in ulp")
+    choice: "Range ",
+    choose: (r) => rangeDrawings(r, [["bias_ulp", "bias_ulp", "line"]], "bias in ulp")
   },
   {
     id: "bias-absolute",
     of: "conversion",
     title: "Bias and noise",
-    note: "E[q(x)] − x, and the standard deviation of q(x); with what saturates.",
+    note: "E[q(x)] − x, and the standard deviation of q(x).",
     wide: true,
     has: (r) => listOf(at(r, "curve/bias")).length > 0,
-    draw: (r) => curveDrawing(r.curve, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x")
+    choice: "Range ",
+    choose: (r) =>
+        [...rangeDrawings(r, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x"),
+         [
+           "with what saturates",
+           curveDrawing(r.curve, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x")
+         ]]
   },
   {
     id: "conversion-binades",
@@ -129,7 +137,7 @@ function plotsOf(kind, record, all, placeOf) {
   const alone = narrow.length % 2 === 1 ? narrow.at(-1) : null;
   return shown.map((plot) => new Figure({
                                plot: plot === alone ? {...plot, wide: true} : plot,
-                               drawing: plot.draw(record, all),
+                               drawings: plot.choose ? plot.choose(record) : [["", plot.draw(record, all)]],
                                place: placeOf({plot: plot.id})
                              }).element);
 }
