@@ -186,6 +186,17 @@ TEST(IntervalBiases, AreIntegralsOverTheReals) {
   }
 }
 
+// From 4096 steps a binade on a series stands in for the sum.
+TEST(IntervalBiases, AreTheirSumForManySteps) {
+  for (const int bits : {5, 8}) {
+    const uint64_t steps = uint64_t{128} << bits;
+    long double sum = 0;
+    for (uint64_t m = steps; m < 2 * steps; ++m) sum += (long double)(m)*std::log1p(1 / (long double)(m)) - 1;
+    const double expected = double(sum / std::log(2.0L) / (long double)(1 << bits));
+    EXPECT_NEAR(*interval_biases(stochastic("bf16", bits))[1].log_uniform, expected, 1e-13);
+  }
+}
+
 TEST(IntervalBiases, CoverThePositiveRange) {
   for (const FormatEntry& row : kFormats) {
     if (row.format.bits() > 16) continue;
