@@ -106,7 +106,7 @@ class EveryKind(Pages):
         self.check("products", ["concentration"], samples.products())
 
     def test_capture(self):
-        self.check("capture", [*self.TENSOR, "concentration"], samples.capture())
+        self.check("capture", [*self.TENSOR, "concentration", "steps"], samples.capture())
 
     def test_error_as_the_program_prints_it(self):
         tensors = FOLDER / "tensors.safetensors"
@@ -271,7 +271,9 @@ class Looks(Pages):
 
     def contrast(self, foreground, background):
         def light(color):
-            channels = [int(c) / 255 for c in color[color.index("(") + 1:-1].split(",")[:3]]
+            channels = [float(c) for c in color[color.index("(") + 1:-1].removeprefix("srgb ").replace(",", " ").split()[:3]]
+            if color.startswith("rgb"):
+                channels = [c / 255 for c in channels]
             linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055)**2.4 for c in channels]
             return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear))
         a, b = sorted((light(foreground), light(background)))
@@ -296,6 +298,10 @@ class Looks(Pages):
                     while (e && getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;
                     return [color, getComputedStyle(e).backgroundColor]; }})()""")
                 self.assertGreaterEqual(self.contrast(*found), 4.5, (scheme, selector, found))
+            cells = self.run_script("[...document.querySelectorAll('.heat td')].map((e) => getComputedStyle(e)).map((s) => [s.color, s.backgroundColor])")
+            self.assertGreater(len(set(map(tuple, cells))), 5)
+            for cell in cells:
+                self.assertGreaterEqual(self.contrast(*cell), 4.5, (scheme, cell))
 
     def test_fits_a_phone(self):
         tensors_page(self, width=390, height=844)

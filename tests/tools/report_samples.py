@@ -107,15 +107,18 @@ def products():
 
 def capture(layers=6):
     rng = random.Random(7)
-    results, phases = [], {"pretrain_fwd": ["x", "w"], "pretrain_bwd": ["dy", "w"], "rl_sampler": ["x", "w"], "rl_trainer": ["x", "w", "dy"]}
+    results, phases = [], {"pretrain_fwd": ["x_fprop", "w_fprop"], "pretrain_bwd": ["dy_dgrad", "w_dgrad", "dy_wgrad"],
+                           "rl_sampler": ["samp_x", "samp_w"], "rl_trainer": ["x_fprop", "dy_wgrad"]}
     for phase, roles in phases.items():
         for role in roles:
             for layer in range(layers):
-                where = {"phase": phase, "role": role, "layer": f"blocks.{layer}.mlp", "step": 100}
-                spread = 4.0 ** (layer / layers) * (3 if role == "dy" else 1)
-                results.append({**tensor(rng, f"{phase}/{role}/blocks.{layer}.mlp/100", spread=spread), **where})
+                for step in (100, 200):
+                    where = {"phase": phase, "role": role, "layer": f"blocks.{layer}.mlp", "step": step}
+                    spread = 4.0 ** (layer / layers) * (3 if role.startswith("dy") else 1)
+                    results.append({**tensor(rng, f"{phase}/{role}/blocks.{layer}.mlp/{step}", spread=spread), **where})
     share = [(r["rel_mse"], r) for r in results]
     total = sum(value for value, _ in share)
-    ranking = [{"phase": r["phase"], "role": r["role"], "layer": r["layer"], "share": value / total, "figure": "rel_mse"} for value, r in sorted(share, key=lambda s: -s[0])[:20]]
+    ranking = [{"by": by, **{key: r[key] for key in ("phase", "role", "layer", "step", "recipe", "tensor")}, "share": value / total, "value": value}
+               for by in ("error", "bias") for value, r in sorted(share, key=lambda s: -s[0])]
     return {"schema": "halfulp.bias/1", "kind": "capture", "policy": "nvidia-nvfp4", "results": results, "skipped": [], "totals": [], "ranking": ranking,
             "products": [product("wgrad", 9.4e-4, phase="pretrain_bwd", layer="blocks.3.mlp", step=100)], "streams": {"independent": True, "pairs": 28, "worst_z": 2.1}}

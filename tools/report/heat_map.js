@@ -1,4 +1,4 @@
-// The heat map of a capture: layers down, phases across, one role at a time. A table whose cells have colours.
+// The heat map of a capture: layers down, phases and roles across. A table whose cells have colours.
 
 const kHeatFigures = [
   {name: "rel_mse", title: "rel_mse", get: (r) => toNumber(r.rel_mse), log: true},
@@ -22,7 +22,8 @@ function heatScale(values, log) {
 }
 
 // One hue, light to dark; the text tells the sign, and the number itself.
-const heatColor = (share) => "color-mix(in srgb, var(--series-2) " + Math.round(8 + 62 * share) + "%, var(--page))";
+const heatColor = (share) =>
+    "color-mix(in srgb, var(--series-2) calc(6% + " + share.toFixed(3) + " * var(--heat)), var(--page))";
 
 function heatCell(record, figure, scale, placeOf) {
   if (record === undefined) return element("td", null, "");
@@ -33,18 +34,19 @@ function heatCell(record, figure, scale, placeOf) {
           "a", {href: linkTo(placeOf(record)), title: record.tensor + ", " + record.recipe}, shownNumber(value, 3)));
 }
 
+const cellKey = ({phase, role, layer}) => JSON.stringify([phase, role, layer]);
+
 function heatTable(records, figure, placeOf) {
-  const phases = unique(records.map(({phase}) => phase)),
-        layers = unique(records.map(({layer}) => layer)).sort(naturally);
-  const cells = new Map(records.map((record) => [JSON.stringify([record.phase, record.layer]), record]));
+  const columns = unique(records.map(({phase, role}) => JSON.stringify([phase, role]))).map((text) => JSON.parse(text));
+  const layers = unique(records.map(({layer}) => layer)).sort(naturally);
+  const cells = new Map(records.map((record) => [cellKey(record), record]));
   const scale = heatScale(records.map(figure.get), figure.log);
-  const row = (layer) => element(
-      "tr", null, element("th", {scope: "row"}, layer),
-      phases.map((phase) => heatCell(cells.get(JSON.stringify([phase, layer])), figure, scale, placeOf)));
-  const head = element(
-      "tr", null, element("th", {scope: "col"}, "layer"),
-      phases.map((phase) => element("th", {scope: "col", class: "right"}, phase)));
-  const caption = figure.title + " by layer and phase";
+  const cell = (layer, [phase, role]) => heatCell(cells.get(cellKey({phase, role, layer})), figure, scale, placeOf);
+  const row = (layer) =>
+      element("tr", null, element("th", {scope: "row"}, layer), columns.map((column) => cell(layer, column)));
+  const columnHead = ([phase, role]) => element("th", {scope: "col", class: "right"}, phase, element("br"), role);
+  const head = element("tr", null, element("th", {scope: "col"}, "layer"), columns.map(columnHead));
+  const caption = figure.title + " by layer, phase and role";
   return element(
       "div", {class: "scroll heat-frame", tabindex: "0", role: "region", "aria-label": caption},
       element(
@@ -63,11 +65,12 @@ function heatMap(records, placeOf) {
   const body = element("div");
   const update = () => {
     const figure = kHeatFigures[figures.select.selectedIndex];
-    const shown = records.filter((r) => String(r.role) === roles.select.value && String(r.step) === steps.select.value);
+    const shown = records.filter(
+        (r) => ["", String(r.role)].includes(roles.select.value) && String(r.step) === steps.select.value);
     body.replaceChildren(heatTable(shown, figure, placeOf));
   };
   const namesOf = (values) => unique(values.map(String)).sort(naturally).map((name) => [name, name]);
-  const roles = choice("Role", namesOf(records.map(({role}) => role)), update);
+  const roles = choice("Role", [["", "all"], ...namesOf(records.map(({role}) => role))], update);
   const steps = choice("Step", namesOf(records.map(({step}) => step)), update);
   const figures = choice("Figure", kHeatFigures.map(({name, title}) => [name, title]), update);
   const key = element(

@@ -44,11 +44,11 @@ const kTotals = {
 };
 
 function tensorFacts(result) {
-  const records = resultsOf(result), names = unique(records.map(({file, tensor}) => JSON.stringify([file, tensor])));
-  const firstRecipe = records.filter(({recipe}) => recipe === records[0].recipe);
+  const records = resultsOf(result);
+  const tensors = new Map(records.map((record) => [JSON.stringify([record.file, record.tensor]), record]));
   return [
-    ["Tensors", shownCount(names.length)],
-    ["Elements", shownCount(sum(firstRecipe.map(({elements}) => elements ?? 0)))],
+    ["Tensors", shownCount(tensors.size)],
+    ["Elements", shownCount(sum([...tensors.values()].map(({elements}) => elements ?? 0)))],
     ["Recipes", unique(records.map(({recipe}) => recipe)).join(", ")],
     ["Skipped", shownCount(listOf(result.skipped).length)],
   ];

@@ -5,21 +5,31 @@
 // nameOf(record), kindOf(record): what tells records of one name apart, kindKey: its name in links, columns, sortBy,
 // details(record), figures(record)}.
 
-function ranking({ranking: rows}) {
-  if (listOf(rows).length === 0) return null;
+// A capture's ranking by "error" or by "bias".
+const rankedBy = (by) => ({
+  part: "ranking-" + by,
+  title: "What hurts most, by " + by,
+  build: (result) => rankingTable(by, listOf(result.ranking).filter((row) => row.by === by)),
+});
+
+function rankingTable(by, rows) {
+  if (rows.length === 0) return null;
   const largest = Math.max(...rows.map(({share}) => toNumber(share) || 0));
-  const columns = columnsOf(rows, [
-                    ...kPlace, "share"
-                  ]).map((column) => (column.title === "share" ? {...column, kind: "share", largest} : column));
-  return sortableTable({caption: "What hurts most", columns, rows});
+  const columns = [
+    ...kPlace.map((key) => briefColumn(key, key)), briefColumn("recipe", "recipe"),
+    {title: "share", kind: "share", largest, get: ({share}) => share}, numberColumn("value", "value")
+  ];
+  return sortableTable({caption: "What hurts most, by " + by, columns, rows});
+}
+
+function rankingFinding(by, {phase, role, layer, share}) {
+  return finding(
+      "Hurts most by " + by + ": " + shownPercent(share) + " of all.", "bad", [phase, role, layer].join("/"));
 }
 
 function captureFindings(result) {
-  const [first] = listOf(result.ranking);
-  const worst = first ? [finding(
-                            "Hurts most: " + shownPercent(first.share) + " of the error.", "bad",
-                            [first.phase, first.role, first.layer].join("/"))] :
-                        [];
+  const rows = listOf(result.ranking);
+  const worst = unique(rows.map(({by}) => by)).map((by) => rankingFinding(by, rows.find((row) => row.by === by)));
   return [...worst, ...tensorFindings(result), ...productFindings(listOf(result.products))];
 }
 
@@ -77,12 +87,12 @@ const kViews = {
     facts: (r) => [["Policy", String(r.policy ?? "–")], ...tensorFacts(r)],
     findings: captureFindings,
     parts: [
-      {part: "ranking", title: "What hurts most", build: ranking}, {
+      {
         part: "heat-map",
         title: "Phases and layers",
-        build: (r, placeOf) =>
-            heatMap(resultsOf(r), (record) => placeOf({tensor: record.tensor, recipe: record.recipe}))
-      }
+        build: (r, placeOf) => heatMap(resultsOf(r), ({tensor, recipe}) => placeOf({tensor, recipe}))
+      },
+      rankedBy("error"), rankedBy("bias")
     ],
     lists: [tensorList(kCaptureColumns), {...kProductList, records: (r) => listOf(r.products)}]
   },
