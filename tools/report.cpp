@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "emulation/blocks/recipes.h"
+#include "emulation/blocks/recipe.h"
 #include "formats/codec.h"
 #include "lib/atomic_file.h"
 #include "lib/error.h"
@@ -16,6 +16,7 @@
 #include "lib/utf8.h"
 #include "tools/options.h"
 #include "tools/packed_json.h"
+#include "tools/recipe_option.h"
 #include "tools/report/page_text.h"
 #include "tools/verbs.h"
 
@@ -97,19 +98,29 @@ Json describe(const FormatEntry& entry) {
           {"values", values}};
 }
 
-// What the page says of codes and scales: the formats of the recipes that results name, and of the catalog's recipes
-// only.
-Json recipes_named(const Json& sections) {
+// The recipe of a result's "recipe", if this halfulp knows it. No file is read because a result names it.
+const Recipe* recipe_named(const std::string& name) {
+  if (name.ends_with(".toml")) return nullptr;
+  try {
+    return &recipe_of(name);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+// What the page says of codes and scales: the formats of the recipes that results name.
+Json formats_of_recipes(const Json& sections) {
   Json recipes = Json::object();
   for (const Json& section : sections)
     for (const Json& record : section.at("result").value("results", Json::array())) {
       if (!record.is_object() || !record.contains("recipe") || !record.at("recipe").is_string()) continue;
       const std::string name = record.at("recipe").get<std::string>();
-      const int id = find_recipe(name);
-      if (id < 0 || recipes.contains(name)) continue;
-      const Recipe& recipe = kRecipes[std::size_t(id)];
-      recipes[name]["element"] = describe(recipe.element.entry());
-      if (has_scale(recipe)) recipes[name]["scale"] = describe(recipe.scale.entry());
+      if (recipes.contains(name)) continue;
+      recipes[name] = Json::object();
+      const Recipe* recipe = recipe_named(name);
+      if (recipe == nullptr) continue;
+      recipes[name]["element"] = describe(recipe->element.entry());
+      if (has_scale(*recipe)) recipes[name]["scale"] = describe(recipe->scale.entry());
     }
   return recipes;
 }
@@ -118,7 +129,7 @@ ExitCode run(const Arguments& arguments) {
   if (!arguments.has("--output")) throw UsageError("-o FILE.html: the file to write the page into is missing");
   Json sections = Json::array();
   for (const std::string& path : arguments.positionals("RESULT")) sections.push_back(section_of(path));
-  Json recipes = recipes_named(sections);
+  Json recipes = formats_of_recipes(sections);
   const std::string data = packed_json({{"recipes", std::move(recipes)}, {"sections", std::move(sections)}});
   if (!kHasCharts) notice("built without Chart.js: the page has tables only (see tools/CMakeLists.txt)");
   AtomicFile file(arguments.string("--output"));

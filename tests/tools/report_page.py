@@ -7,6 +7,7 @@ pictures of them in a folder, to be looked at.
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -342,6 +343,28 @@ class Numbers(Pages):
                                     ("-inf", 4, "-inf"), ("nan", 4, "nan"), (123456.0, 6, "123456")):
             literal = "-0" if text == "-0" else json.dumps(value)
             self.assertEqual(self.run_script(f"shownNumber({literal}, {digits})"), text)
+
+
+class Data(Pages):
+    def same(self, shown, given):
+        if isinstance(given, dict):
+            return isinstance(shown, dict) and shown.keys() == given.keys() and all(self.same(shown[key], given[key]) for key in given)
+        if isinstance(given, list):
+            return isinstance(shown, list) and len(shown) == len(given) and all(map(self.same, shown, given))
+        if isinstance(given, float):
+            return abs(shown - given) <= 1e-6 * abs(given)
+        return shown == given and isinstance(shown, bool) == isinstance(given, bool)
+
+    def test_what_the_page_has_is_what_the_file_has(self):
+        given = [samples.capture(), samples.tensors(samples.HOSTILE), samples.conversion()]
+        given[1]["odd"] = [[], {}, [[1.5, "inf"]], [{}, {"": None}], True, "\\", "repeated text", "repeated text", [1, 2, "<"], {"__proto__": 1}]
+        self.open("data", *given)
+        self.assertTrue(self.same(json.loads(self.run_script("JSON.stringify(kData.sections.map((s) => s.result))")), given))
+
+    def test_numbers_of_fp32_are_whole(self):
+        values = [struct.unpack("<f", struct.pack("<I", 0x00000001 + 0x00876543 * i))[0] for i in range(240)]
+        self.open("fp32", {"schema": "halfulp.error/1", "odd": values})
+        self.assertEqual(self.run_script("kData.sections[0].result.odd.map((x) => fp32Bits(x))"), [0x00000001 + 0x00876543 * i for i in range(240)])
 
 
 class Size(Pages):
