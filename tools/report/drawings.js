@@ -1,6 +1,6 @@
 // Drawings of results, as figure.js takes them.
 
-const x_ = (title) => ({title, get: (row) => row.x, kind: "number"});
+
 const numberColumn = (title, key, digits) => ({title, kind: "number", digits, get: (row) => row[key]});
 const wordColumn = (title, key) => ({title, get: (row) => row[key]});
 const briefColumn = (title, key) => ({title, kind: "word", get: (row) => row[key]});
@@ -35,12 +35,26 @@ function strataDrawing(strata, title, unit) {
   };
 }
 
-// Errors of binades differ by as much as the binades; told by their lower ends they fit one axis.
-function inUnitsOfBinade([exponent, given]) {
-  const {value, se, ...rest} = figureOf(given), scaled = (x) => x * 2 ** -Number(exponent);
+// Mean errors in standard errors: what lies beyond the dashed lines is bias.
+function zDrawing(strata, title) {
+  const drawing = strataDrawing(strata, title, "z");
+  const limit = (sign) => ({look: "limit", color: 5, points: drawing.rows.map(() => sign * kBiasedAt)});
+  const bars = {label: "z", look: "bars", points: drawing.rows.map(({z}) => z)};
+  return {...drawing, series: [bars, limit(-1), limit(1)]};
+}
+
+// Errors of binades differ by as much as the binades do: told in standard errors, or by the lower ends, they fit one
+// axis.
+function binadeDrawings(strata) {
+  const named = strata.map(([exponent, given]) => [powerOf2(exponent), given]);
+  const scaled = (exponent, x) => toNumber(x) * 2 ** -Number(exponent);
+  const byLowerEnd = strata.map(([exponent, given]) => {
+    const {value, se, ...rest} = figureOf(given);
+    return [powerOf2(exponent), {...rest, value: scaled(exponent, value), se: scaled(exponent, se)}];
+  });
   return [
-    powerOf2(exponent),
-    given.unit === "ulp" ? given : {...rest, value: scaled(value), se: scaled(se), mean_error: undefined}
+    ["z, in standard errors", zDrawing(named, "binade")], ["mean error", strataDrawing(named, "binade", "mean error")],
+    ["mean error / lower end of the binade", strataDrawing(byLowerEnd, "binade", "mean error / lower end")]
   ];
 }
 
@@ -150,7 +164,7 @@ function curveDrawing(curve, lines, yTitle) {
     series: lines.map(
         ([key, label, look]) => ({label, look, points: finite(rows.map((row) => ({x: row.x, y: row[key]})))})),
     words: worst ? "Largest at x = " + shownNumber(worst.x) + ": " + shownNumber(worst[first]) + "." : "",
-    columns: [x_("x"), ...lines.map(([key, label]) => numberColumn(label, key))],
+    columns: [numberColumn("x", "x"), ...lines.map(([key, label]) => numberColumn(label, key))],
     rows,
   };
 }
@@ -178,10 +192,12 @@ function binadesDrawing({binades}) {
   };
 }
 
-// A logarithmic axis as wide as its numbers need, with ticks at 1, 2 and 5 where decades are too few.
+// A logarithmic axis as wide as its numbers need, with ticks at 1, 2 and 5 where decades are too few; of numbers alike
+// a linear one.
 function logAxis(title, numbers) {
   const usable = numbers.filter((x) => x > 0 && Number.isFinite(x)), low = Math.min(...usable),
         high = Math.max(...usable);
+  if (high < 4 * low) return {title, min: low / 1.05, max: high * 1.05};
   const ticked = high > 300 * low ? /^1(e|$)/ : /^[125](e|$)/;
   const ticks = (value) => (ticked.test(value.toExponential()) ? shownNumber(value, 3) : null);
   return {scale: "logarithmic", title, ticks, min: low / 1.3, max: high * 1.3};

@@ -28,6 +28,7 @@ const kLooks = {
     pointRadius: 0,
     showLine: true
   }),
+  limit: (color) => ({type: "line", borderColor: color, borderDash: [6, 4], borderWidth: 1.5, pointRadius: 0}),
   band: (color) =>
       ({borderColor: "transparent", backgroundColor: faded(color, .18), pointRadius: 0, showLine: true, fill: "-1"}),
   edge: () => ({borderColor: "transparent", pointRadius: 0, showLine: true}),
@@ -42,7 +43,7 @@ function datasetOf(series, i) {
   return {
     label: series.label,
     data: series.points,
-    order: i,
+    order: -i,  // the later over the earlier
     ...kLooks[series.look](color, kShapes[i % kShapes.length])
   };
 }
@@ -50,24 +51,31 @@ function datasetOf(series, i) {
 const tickText = (value) =>
     (Number.isInteger(value) && Math.abs(value) < 1e7 ? shownCount(value) : shownNumber(value, 3));
 
-function scaleOf(axis) {
-  const ticks = {
-    color: colorOf("quiet"),
-    autoSkipPadding: 12,
+// Names give way to each other; of numbers Chart.js would leave out every second tick too, zero among them.
+function ticksOf(axis) {
+  const color = colorOf("quiet");
+  if (axis.scale === "category") return {color, autoSkipPadding: 12, maxRotation: 50};
+  return {
+    color,
+    autoSkip: false,
+    maxTicksLimit: 9,
     includeBounds: false,
-    maxRotation: axis.scale === "category" ? 50 : 0
+    maxRotation: 0,
+    callback: axis.ticks ?? tickText
   };
-  if (axis.scale !== "category") ticks.callback = axis.ticks ?? tickText;
-  const atValues = (scale) => {
+}
+
+function scaleOf(axis) {
+  const ticksAt = (scale) => {
     scale.ticks = axis.at.map((value) => ({value}));
   };
   return {
     type: axis.scale ?? "linear",
     min: axis.min,
     max: axis.max,
-    ticks,
+    ticks: ticksOf(axis),
     offset: axis.scale === "category",
-    afterBuildTicks: axis.at ? atValues : undefined,
+    afterBuildTicks: axis.at ? ticksAt : undefined,
     grid: {color: colorOf("grid"), borderColor: colorOf("line")},
     title: {display: Boolean(axis.title), text: axis.title, color: colorOf("quiet")},
   };

@@ -55,11 +55,11 @@ const kPlots = [
     id: "binades",
     of: "tensor",
     title: "Mean error by binade of x",
-    note: "In units of the binade's lower end. Lines: two standard errors; one that is clear of zero is bias.",
+    note: "Beyond the dashed lines, 4 standard errors, is bias.",
     wide: true,
     has: (r) => strataOf(r, "by_binade").length > 0,
-    draw: (r) =>
-        strataDrawing(strataOf(r, "by_binade").sort(byNumber).map(inUnitsOfBinade), "binade", "mean error / lower end")
+    choice: "Figure ",
+    choose: (r) => binadeDrawings(strataOf(r, "by_binade").sort(byNumber))
   },
   {
     id: "eighths",
