@@ -67,7 +67,8 @@ void check_rules(const RoleRules& rules, std::vector<std::string>& wrong) {
 const RoleRule& rule_of(const TrainingPolicy& policy, RolePlace place, int layer, int layers) {
   const auto found = policy.rules.find(place);
   if (found == policy.rules.end()) return policy.base;
-  const bool high = layer < policy.high.first || layer >= layers - policy.high.last;
+  const bool last = policy.high.last > 0 && layer >= layers - policy.high.last;
+  const bool high = layer < policy.high.first || last;
   const bool linear = kRoles[std::size_t(place.role)].product != LinearProduct::none;
   return high && linear ? policy.high.as : found->second;
 }
