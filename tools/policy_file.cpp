@@ -18,10 +18,17 @@
 namespace halfulp {
 namespace {
 
-// The keys of each table. What a section's values must be is said at `set_setting`; "*" takes any name.
+// What the value of a setting is: of those that nothing reads yet, so that no other code checks it.
+enum class Takes { anything, quantizer, word, whole_number, number, flag };
+
+// The keys of each table, "*" of any name.
 struct PolicyKey {
   std::string_view table, key;
+  Takes takes = Takes::anything;
+  std::span<const std::string_view> words = {};  // of Takes::word
 };
+constexpr std::string_view kWeightUpdates[] = {"rne", "sr", "kahan", "collage2"}, kDeltas[] = {"dO_dot_O", "dP_dot_P"},
+                           kOscillationActions[] = {"reset_to_quantized"};
 constexpr PolicyKey kKeys[] = {
     {"", "name"},
     {"", "title"},
@@ -56,7 +63,7 @@ constexpr PolicyKey kKeys[] = {
     {"gemm", "fprop"},
     {"gemm", "dgrad"},
     {"gemm", "wgrad"},
-    {"gemm.*", "post"},
+    {"gemm.*", "post", Takes::number},
     {"gemm.*", "accumulator"},
     {"layers", "high"},
     {"layers", "never"},
@@ -64,31 +71,31 @@ constexpr PolicyKey kKeys[] = {
     {"layers.high", "first"},
     {"layers.high", "last"},
     {"layers.high", "as"},
-    {"state", "master_weight"},
-    {"state", "main_grad"},
-    {"state", "grad_comm"},
-    {"state", "opt_m"},
-    {"state", "opt_v"},
-    {"state", "weight_update"},
-    {"attention", "delta"},
+    {"state", "master_weight", Takes::quantizer},
+    {"state", "main_grad", Takes::quantizer},
+    {"state", "grad_comm", Takes::quantizer},
+    {"state", "opt_m", Takes::quantizer},
+    {"state", "opt_v", Takes::quantizer},
+    {"state", "weight_update", Takes::word, kWeightUpdates},
+    {"attention", "delta", Takes::word, kDeltas},
     {"attention", "max_shift"},
-    {"oscillation", "window"},
-    {"oscillation", "risk"},
-    {"oscillation", "action"},
-    {"oscillation", "start"},
-    {"oscillation", "period"},
-    {"sampler", "batch_invariant"},
+    {"oscillation", "window", Takes::whole_number},
+    {"oscillation", "risk", Takes::number},
+    {"oscillation", "action", Takes::word, kOscillationActions},
+    {"oscillation", "start", Takes::whole_number},
+    {"oscillation", "period", Takes::whole_number},
+    {"sampler", "batch_invariant", Takes::flag},
     {"sampler", "refit"},
     {"sampler", "noise"},
     {"sampler", "kv_scale_step"},
     {"trainer", "correction"},
-    {"trainer", "ste"},
-    {"trainer", "replay_router"},
+    {"trainer", "ste", Takes::flag},
+    {"trainer", "replay_router", Takes::flag},
     {"trainer", "loss_scale"},
     {"trainer", "logprob_source"},
     {"trainer", "share_kernels_with"},
-    {"trainer", "expect_kl"},
-    {"trainer", "lora_rank"},
+    {"trainer", "expect_kl", Takes::number},
+    {"trainer", "lora_rank", Takes::whole_number},
     {"schedule", "at"},
     {"schedule", "set"},
     {"at", "tokens_frac"},
@@ -197,7 +204,7 @@ class PolicyReader {
     if (const toml::node* node = file.get("layers")) read_layers(table_of(*node, "layers"));
     if (const toml::node* node = file.get("gemm")) read_gemm(table_of(*node, "gemm"));
     for (const char* section : {"state", "attention", "oscillation", "sampler", "trainer"})
-      if (const toml::node* node = file.get(section)) read_settings(section, table_of(*node, section));
+      if (const toml::node* node = file.get(section)) read_settings(section, table_of(*node, section), section);
     if (const toml::node* node = file.get("schedule")) read_schedule(*node);
   }
 
@@ -309,23 +316,36 @@ class PolicyReader {
     check_keys(high, "layers.high");
     if (const toml::node* first = high.get("first")) policy_.high.first = count_of(*first, "first");
     if (const toml::node* last = high.get("last")) policy_.high.last = count_of(*last, "last");
-    if (const toml::node* as = high.get("as")) policy_.high.as = named_rule(*as);
+    const toml::node* as = high.get("as");
+    if (as == nullptr) throw wrong(*node, "layers.high needs as: the quantizer of those layers");
+    policy_.high.as = named_rule(*as);
   }
 
   void read_gemm(const toml::table& products) {
     check_keys(products, "gemm");
-    for (const auto& [key, node] : products) {
-      const toml::table& product = table_of(node, key.str());
-      check_keys(product, "gemm.*");
-      if (const toml::node* post = product.get("post")) number_of(*post, "post");
-      for (const auto& [name, value] : product)
-        policy_.settings[fmt::format("gemm.{}.{}", key.str(), name.str())] = as_written(value);
+    for (const auto& [key, node] : products)
+      read_settings(fmt::format("gemm.{}", key.str()), table_of(node, key.str()), "gemm.*");
+  }
+
+  void read_settings(const std::string& section, const toml::table& table, std::string_view of) {
+    check_keys(table, of);
+    for (const PolicyKey& key : kKeys) {
+      const toml::node* node = key.table == of ? table.get(key.key) : nullptr;
+      if (node == nullptr) continue;
+      check_value(*node, key);
+      policy_.settings[fmt::format("{}.{}", section, key.key)] = as_written(*node);
     }
   }
 
-  void read_settings(const std::string& section, const toml::table& table) {
-    check_keys(table, section);
-    for (const auto& [key, node] : table) policy_.settings[fmt::format("{}.{}", section, key.str())] = as_written(node);
+  void check_value(const toml::node& node, const PolicyKey& key) const {
+    switch (key.takes) {
+      case Takes::anything: break;
+      case Takes::quantizer: named_rule(node); break;
+      case Takes::word: choice_of(node, key.key, key.words, [](std::string_view word) { return word; }); break;
+      case Takes::whole_number: count_of(node, key.key); break;
+      case Takes::number: number_of(node, key.key); break;
+      case Takes::flag: bool_of(node, key.key); break;
+    }
   }
 
   void read_schedule(const toml::node& node) {
@@ -344,11 +364,12 @@ class PolicyReader {
     ScheduledChange change{.condition = {}, .threshold = 0, .rules = {}};
     if (const toml::node* metric = when.get("metric")) {
       const toml::node* below = when.get("below");
-      if (below == nullptr) throw wrong(*at, "a metric needs below");
+      if (below == nullptr || when.size() != 2) throw wrong(*at, "a metric needs below, and nothing else");
       change.condition = string_of(*metric, "metric");
       change.threshold = number_of(*below, "below");
     } else {
-      if (when.size() != 1) throw wrong(*at, "at has one of tokens_frac, step, lr_frac, or metric and below");
+      if (when.size() != 1 || when.contains("below"))
+        throw wrong(*at, "at has one of tokens_frac, step, lr_frac, or metric and below");
       change.condition = std::string(when.begin()->first.str());
       change.threshold = number_of(when.begin()->second, change.condition);
     }

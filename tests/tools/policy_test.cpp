@@ -213,6 +213,8 @@ const Violation kUnknownNames[] = {
     {"field_of_a_recipe", "+rounding=", "+roundings=", {"'roundings'"}},
     {"source", "\"reuse:w_fprop\"", "\"reuse:w_fprob\"", {"'reuse:w_fprob'", "did you mean 'reuse:w_fprop'"}},
     {"signs", "signs = \"fixed\"", "signs = \"per_stepp\"", {"'per_stepp'", "did you mean 'per_step'"}},
+    {"quantizer_of_state", "opt_m = \"bf16\"", "opt_m = \"gradient\"", {"'gradient'", "did you mean 'gradients'"}},
+    {"word_of_a_setting", "\"dO_dot_O\"", "\"dO_dot_0\"", {"delta is 'dO_dot_0'", "did you mean 'dO_dot_O'"}},
     {"preset", "base = \"bf16\"", "extends = \"mxfp9\"", {"'mxfp9'", "did you mean 'mxfp8'"}},
 };
 INSTANTIATE_TEST_SUITE_P(UnknownName, Refused, testing::ValuesIn(kUnknownNames), name_of);
@@ -234,6 +236,14 @@ const Violation kBadValues[] = {
     {"schedule_is_a_table", "[[schedule]]", "[schedule]", {"schedule is no array of tables"}},
     {"change_without_a_condition", "at = { tokens_frac = 0.5 }", "", {"schedule needs at and set"}, false},
     {"metric_without_a_threshold", "tokens_frac = 0.5", "metric = \"m\"", {"a metric needs below"}},
+    {"metric_and_another_condition",
+     "tokens_frac = 0.5",
+     "metric = \"m\", below = 1, step = 3",
+     {"a metric needs below"}},
+    {"threshold_without_a_metric", "tokens_frac = 0.5", "below = 0.5", {"at has one of"}},
+    {"high_layers_without_a_quantizer", ", as = \"fp32\"", "", {"layers.high needs as"}},
+    {"window_is_a_fraction", "window = 50", "window = 0.5", {"window is no whole number"}},
+    {"switch_is_a_word", "ste = true", "ste = \"on\"", {"ste is neither true nor false"}},
     {"two_conditions", "tokens_frac = 0.5", "tokens_frac = 0.5, step = 3", {"at has one of"}},
     {"no_name", "name = \"good\"", "", {"the policy has no name"}, false},
     {"no_toml", "base = \"bf16\"", "base = bf16\"", {"column"}},
