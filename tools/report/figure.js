@@ -169,7 +169,7 @@ class Figure {
 
   draw() {
     if (typeof Chart === "undefined")
-      return this.canvas.replaceWith("This halfulp was built without Chart.js: see the numbers.");
+      return this.frame.replaceWith("This halfulp was built without Chart.js: see the numbers.");
     this.chart?.destroy();
     this.chart = new Chart(this.canvas, configOf(this.drawing));
   }

@@ -38,10 +38,11 @@ const kShownProducts = 6;
 function productFinding(r) {
   const {value, z, least, verdict} = judged(r.squared_bias);
   const proof = shownNumber(value, 3) + " of the product's square";
-  const text = verdict === "biased" ? "Biased: squared bias " + proof + ", z = " + shownNumber(z, 3) + "." :
-               verdict === "exact"  ? "Nothing is random: all of the error, " + proof + ", is bias for these operands." :
-                                      "No bias found: " + proof + ", z = " + shownNumber(z, 3) + "; " +
-                                          shownNumber(least, 2) + " would have been.";
+  const text = verdict === "biased" ?
+      "Biased: squared bias " + proof + ", z = " + shownNumber(z, 3) + "." :
+      verdict === "exact" ?
+      "Nothing is random: all of the error, " + proof + ", is bias for these operands." :
+      "No bias found: " + proof + ", z = " + shownNumber(z, 3) + "; " + shownNumber(least, 2) + " would have been.";
   return finding(text, {biased: "bad", exact: ""}[verdict] ?? "good", productName(r) + ", " + operandRecipes(r));
 }
 
@@ -50,8 +51,9 @@ function productFindings(records) {
   const judgedOnes = records.filter((r) => isObject(r.squared_bias));
   if (judgedOnes.length <= kShownProducts) return judgedOnes.map(productFinding);
   const size = (r) => Math.abs(toNumber(r.squared_bias.value)) || 0;
-  const counts = unique(judgedOnes.map((r) => r.squared_bias.verdict))
-                     .map((verdict) => judgedOnes.filter((r) => r.squared_bias.verdict === verdict).length + " " + verdict);
+  const counts =
+      unique(judgedOnes.map((r) => r.squared_bias.verdict))
+          .map((verdict) => judgedOnes.filter((r) => r.squared_bias.verdict === verdict).length + " " + verdict);
   return [
     finding(judgedOnes.length + " products: " + counts.join(", ") + ". Those with the largest squared bias:", ""),
     ...[...judgedOnes].sort((a, b) => size(b) - size(a)).slice(0, kShownProducts).map(productFinding)

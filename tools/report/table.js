@@ -42,18 +42,15 @@ function cellOf(column, row) {
   return element("td", {class: look}, content);
 }
 
-// Ascending; what is no number after the numbers.
-function order(a, b) {
-  const x = toNumber(a), y = toNumber(b);
-  if (Number.isNaN(x) && Number.isNaN(y)) return String(a ?? "").localeCompare(String(b ?? ""), "en", {numeric: true});
-  return Number.isNaN(x) - Number.isNaN(y) || x - y;
-}
+const inWords = (a, b) => String(a ?? "").localeCompare(String(b ?? ""), "en", {numeric: true});
 
+// A column with numbers goes by them, and what is none comes last either way; another goes by its words.
 function sorted(rows, column, direction) {
-  const known = rows.filter((row) => !Number.isNaN(toNumber(column.get(row))));
-  const signed = (a, b) => direction * order(column.get(a), column.get(b));
-  if (known.length === 0) return [...rows].sort(signed);
-  return [...known.sort(signed), ...rows.filter((row) => Number.isNaN(toNumber(column.get(row))))];
+  const isKnown = (row) => !Number.isNaN(toNumber(column.get(row)));
+  const known = rows.filter(isKnown), get = column.get;
+  if (known.length === 0) return [...rows].sort((a, b) => direction * inWords(get(a), get(b)));
+  known.sort((a, b) => direction * (toNumber(get(a)) - toNumber(get(b))) || 0);
+  return [...known, ...rows.filter((row) => !isKnown(row))];
 }
 
 const kComparisons = {
