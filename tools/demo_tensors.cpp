@@ -1,4 +1,5 @@
-// demo_tensors FILE.safetensors: four tensors of the kinds that quantization meets. The same bytes on every machine.
+// demo_tensors FILE.safetensors [CAPTURE.safetensors]: four tensors of the kinds that quantization meets, and what a
+// training step of twelve linear layers could have captured. The same bytes on every machine.
 
 #include <array>
 #include <cstdint>
@@ -55,13 +56,51 @@ void write_tensors(const char* path) {
   write_safetensors(path, tensors, {});
 }
 
+// What a layer's products are made of: 256 tokens, 128 features in and out.
+struct CapturedRole {
+  std::string_view name;
+  uint64_t rows;
+  float (*value)(uint64_t layer, uint64_t stream, uint64_t i);
+};
+
+constexpr uint64_t kFeatures = 128, kTokens = 256, kLayers = 12;
+
+// Features of which one in 64 is larger, the more so the later the layer.
+float activation(uint64_t layer, uint64_t stream, uint64_t i) {
+  const float z = float(normal(kSeed, stream, i));
+  return i % kFeatures % 64 == 5 ? z * float(4 + 4 * layer) : z;
+}
+float weight(uint64_t, uint64_t stream, uint64_t i) { return float(normal(kSeed, stream, i)) * 0.02f; }
+float gradient(uint64_t, uint64_t stream, uint64_t i) { return float(student_t3(kSeed, stream, i)) * 1e-4f; }
+
+constexpr std::array kRolesCaptured{CapturedRole{"pretrain_fwd/x_fprop", kTokens, activation},
+                                    CapturedRole{"pretrain_fwd/w_fprop", kFeatures, weight},
+                                    CapturedRole{"pretrain_bwd/dy_dgrad", kTokens, gradient}};
+
+void write_capture(const char* path) {
+  std::vector<std::vector<float>> values;
+  std::vector<TensorData> tensors;
+  for (uint64_t layer = 0; layer < kLayers; ++layer) {
+    for (const CapturedRole& role : kRolesCaptured) {
+      const std::string name = std::string(role.name) + "/" + std::to_string(layer);
+      std::vector<float>& x = values.emplace_back(role.rows * kFeatures);
+      for (uint64_t i = 0; i < x.size(); ++i) x[i] = role.value(layer, stream_of(name), i);
+      tensors.push_back({.spec = {.name = name, .dtype = Dtype::f32, .shape = {role.rows, kFeatures}},
+                         .bytes = std::as_bytes(std::span(x))});
+    }
+  }
+  write_safetensors(path, tensors, {});
+}
+
 }  // namespace
 }  // namespace halfulp
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fputs("usage: demo_tensors FILE.safetensors\n", stderr), 2;
+  if (argc != 2 && argc != 3)
+    return std::fputs("usage: demo_tensors FILE.safetensors [CAPTURE.safetensors]\n", stderr), 2;
   try {
     halfulp::write_tensors(argv[1]);
+    if (argc == 3) halfulp::write_capture(argv[2]);
   } catch (const std::exception& error) {
     return std::fprintf(stderr, "demo_tensors: %s\n", error.what()), 4;
   }

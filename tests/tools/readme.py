@@ -1,9 +1,9 @@
-"""readme.py HALFULP DEMO_TENSORS README [--update]: runs the commands of a section of the README and compares what they
+"""readme.py HALFULP DEMO_TENSORS README [--update]: runs the commands of sections of the README and compares what they
 print with what it says.
 
-The section is "Ask about a matrix product". In its code blocks lines that begin with "$ " are commands, and so are those
+The sections are those of SECTIONS. In their code blocks lines that begin with "$ " are commands, and so are those
 after them that are indented by four spaces; what follows, up to the next command, is their output. They run in one
-folder with tensors.safetensors, the demo's, s.npy, and the sources' tests; assignments of variables hold for the
+folder with tensors.safetensors and capture.safetensors, the demo's, s.npy, and the sources' tests; assignments of variables hold for the
 commands after them. --update writes the outputs anew.
 """
 
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-SECTION = re.compile(r"(?ms)^## Ask about a matrix product\n.*?(?=^## )")
+SECTIONS = re.compile(r"(?ms)^## (?:Ask about a matrix product|Ask what stays)\n.*?(?=^## )")
 
 
 def write_sixteenths(path):
@@ -54,15 +54,17 @@ def output_of(lines, folder, programs, variables):
 def main():
     halfulp, demo_tensors, readme = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
     text = readme.read_text()
-    section = SECTION.search(text).group()
+    section = "".join(SECTIONS.findall(text))
     wrong, count = 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        subprocess.run([demo_tensors, folder / "tensors.safetensors"], check=True)
+        subprocess.run([demo_tensors, folder / "tensors.safetensors", folder / "capture.safetensors"], check=True)
         write_sixteenths(folder / "s.npy")
         (folder / "tests").symlink_to(readme.parent / "tests")
-        updated, variables = section, []
-        for block in re.findall(r"(?ms)^```\n(.*?)^```$", section):
+        updated, variables = text, []
+        for language, block in re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", section):
+            if language:
+                continue
             written = ""
             for lines, expected in commands_of(block):
                 got, count = output_of(lines, folder, halfulp.parent, variables), count + 1
@@ -72,7 +74,7 @@ def main():
                     print("\n".join([f"README.md says otherwise than the program: {lines[0]}", "--- README.md", *expected, "--- program", *got]))
             updated = updated.replace(f"```\n{block}```", f"```\n{written}```")
     if "--update" in sys.argv:
-        readme.write_text(text.replace(section, updated))
+        readme.write_text(updated)
     print(f"{count} commands, {wrong} print something else")
     sys.exit(wrong != 0)
 
