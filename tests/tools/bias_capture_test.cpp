@@ -370,6 +370,21 @@ TEST_F(SmallCapture, ALayerWithoutANumberIsABadInputWhereNumbersCount) {
   EXPECT_EQ(bias({capture, "--policy", "mxfp8"}).exit_code, 0);
 }
 
+// Of another layer or step, an operand would not fit.
+TEST_F(SmallCapture, ProductsAreOfOperandsOfOneLayerAndStep) {
+  std::map<std::string, Array> tensors;
+  uint64_t in = 0;
+  for (const std::string place : {"0/1", "0/2", "1/1"}) {
+    in += 32;
+    tensors["pretrain_fwd/x_fprop/" + place] = normals_of({16, in}, "x");
+    tensors["pretrain_fwd/w_fprop/" + place] = normals_of({16, in}, "w");
+  }
+  const Json products = json({written(tensors), "--policy", "mxfp8", "--products", "--draws", "4"}).at("products");
+  std::vector<Json> shapes;
+  for (const Json& product : products) shapes.push_back(product.at("shape"));
+  EXPECT_EQ(shapes, (std::vector<Json>{{16, 16, 32}, {16, 16, 64}, {16, 16, 96}}));
+}
+
 TEST_F(SmallCapture, OperandsThatDoNotFitAreABadInput) {
   const ProgramRun run = bias({written({{"pretrain_fwd/x_fprop/0", normals_of({16, 32}, "x")},
                                         {"pretrain_fwd/w_fprop/0", normals_of({16, 64}, "w")}}),
