@@ -72,7 +72,7 @@ def tensors(names, recipes=("nvfp4/te",)):
 
 
 def conversion():
-    x = [i / 100 for i in range(-700, 701)]
+    x = [i / 40 for i in range(-280, 281)]
 
     def bias(value):
         magnitude = min(abs(value), 6.0)

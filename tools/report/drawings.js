@@ -149,7 +149,26 @@ function rangeDrawings({curve, binades}, lines, yTitle) {
   const drawingOf = (from, to) => curveDrawing(curveWithin(curve, from, to), lines, yTitle);
   const whole = ["all", ranges.length > 0 ? drawingOf(-end, end) : curveDrawing(curve, lines, yTitle)];
   const parts = ranges.map((range) => [rangeName(range), drawingOf(toNumber(range.from), toNumber(range.to))]);
-  return sum(ranges.map((range) => toNumber(range.binades))) > kSeenAtOnce ? [...parts, whole] : [whole, ...parts];
+  const shown = parts.filter(([, {rows}]) => rows.length > 1);
+  const isWide = sum(ranges.map((range) => toNumber(range.binades))) > kSeenAtOnce;
+  return withCloseUp(isWide ? [...shown, whole] : [whole, ...shown], curve, lines, yTitle);
+}
+
+const kDense = 640, kCloseUp = 160;  // points of a curve
+
+// Before drawings of which the first is too dense to be seen, the beginning of the curve of that one.
+function withCloseUp(drawings, curve, lines, yTitle) {
+  const [[, {rows}]] = drawings;
+  if (rows.length <= kDense) return drawings;
+  const from = rows[0].x, to = rows[kCloseUp].x;
+  return [["close-up", curveDrawing(curveWithin(curve, from, to), lines, yTitle)], ...drawings];
+}
+
+function noiseDrawings(record) {
+  const lines = [["bias", "bias", "line"], ["sd", "sd", "dashed"]], yTitle = "in units of x";
+  const within = rangeDrawings(record, lines, yTitle), whole = curveDrawing(record.curve, lines, yTitle);
+  const saturates = within.every(([, {rows}]) => rows.length < whole.rows.length);
+  return saturates ? [...within, ["with what saturates", whole]] : within;
 }
 
 // y over x, a line for each of some names of the curve's lists.

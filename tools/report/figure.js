@@ -11,6 +11,8 @@ const seriesColor = (i) => colorOf("series-" + (1 + (i % kShapes.length)));
 
 const faded = (color, alpha) => color + Math.round(255 * alpha).toString(16).padStart(2, "0");
 
+const kOnTop = -1;
+
 // What a series looks like: rows of Chart.js's dataset options, by name.
 const kLooks = {
   line: (color) => (
@@ -28,24 +30,27 @@ const kLooks = {
     pointRadius: 0,
     showLine: true
   }),
-  limit: (color) => ({type: "line", borderColor: color, borderDash: [6, 4], borderWidth: 1.5, pointRadius: 0}),
+  limit: (color) =>
+      ({type: "line", order: kOnTop, borderColor: color, borderDash: [6, 4], borderWidth: 1.5, pointRadius: 0}),
   band: (color) =>
       ({borderColor: "transparent", backgroundColor: faded(color, .18), pointRadius: 0, showLine: true, fill: "-1"}),
   edge: () => ({borderColor: "transparent", pointRadius: 0, showLine: true}),
   bars: (color) => ({type: "bar", backgroundColor: faded(color, .85), borderColor: color}),
-  whiskers: (color) => ({type: "bar", backgroundColor: color, barThickness: 2, grouped: false}),
-  dots: (color, shape) =>
-      ({type: "line", showLine: false, borderColor: color, backgroundColor: color, pointStyle: shape, pointRadius: 4}),
+  whiskers: (color) => ({type: "bar", order: kOnTop, backgroundColor: color, barThickness: 2, grouped: false}),
+  dots: (color, shape) => ({
+    type: "line",
+    order: kOnTop,
+    showLine: false,
+    borderColor: color,
+    backgroundColor: color,
+    pointStyle: shape,
+    pointRadius: 4
+  }),
 };
 
 function datasetOf(series, i) {
   const color = seriesColor(series.color ?? i);
-  return {
-    label: series.label,
-    data: series.points,
-    order: -i,  // the later over the earlier
-    ...kLooks[series.look](color, kShapes[i % kShapes.length])
-  };
+  return {label: series.label, data: series.points, ...kLooks[series.look](color, kShapes[i % kShapes.length])};
 }
 
 const tickText = (value) =>

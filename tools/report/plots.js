@@ -95,12 +95,7 @@ const kPlots = [
     wide: true,
     has: (r) => listOf(at(r, "curve/bias")).length > 0,
     choice: "Range ",
-    choose: (r) =>
-        [...rangeDrawings(r, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x"),
-         [
-           "with what saturates",
-           curveDrawing(r.curve, [["bias", "bias", "line"], ["sd", "sd", "dashed"]], "in units of x")
-         ]]
+    choose: noiseDrawings
   },
   {
     id: "conversion-binades",
