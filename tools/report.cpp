@@ -25,8 +25,9 @@ namespace {
 
 constexpr std::string_view kNotes =
     R"(RESULT is what a verb prints with --json: of error, bias, mma, identify, replay, record, doctor, formats, explain or
-cvt. Each file becomes a section: what was run, what was found, plots, and tables that sort and filter. --detail gives
-'halfulp error' more to plot. The page needs no network and no other file; the same results give the same bytes.
+cvt. Each file becomes a section: what was run, what was found, plots, and tables that sort and filter. --detail of
+'halfulp error' and 'halfulp bias' gives more to plot. Numbers that FP32 holds are whole in the page, others have seven
+digits. The page needs no network and no other file; the same results give the same bytes.
 A link to a part of the page holds its place after '#': #section=2&tensor=NAME&recipe=NAME&plot=scales.
 Charts are drawn by Chart.js (MIT), which is in the page.)";
 
@@ -145,9 +146,8 @@ Verb report_verb() {
   return {
       .name = "report",
       .summary = "results as one HTML page: findings, plots, tables",
-      .examples = {{"halfulp error model.safetensors -r nvfp4/te,mxfp8/te --detail --json > error.json && "
-                    "halfulp report error.json -o error.html",
-                    "what two recipes cost a model"},
+      .examples = {{"halfulp report error.json -o error.html",
+                    "what 'halfulp error model.safetensors -r nvfp4/te,mxfp8/te --detail --json > error.json' found"},
                    {"halfulp report error.json mma.json -o all.html", "several results, a section each"}},
       .positionals = {{.name = "RESULT",
                        .help = "a file that a verb's --json was written into",
