@@ -79,10 +79,11 @@ std::vector<double> values_of(const Arguments& arguments) {
 Json value_json(const Conversion& c, double x) {
   const Outcomes o = outcomes_of(c, x);
   const double ulp = ulp_at(c.to.format, x), bias = o.mean() - x;
+  const bool descending = o.second < o.first;  // of a negative value the first is the one nearer to zero
   return {{"x", x},
-          {"below", o.first},
-          {"above", o.second},
-          {"probability_above", o.share},
+          {"below", descending ? o.second : o.first},
+          {"above", descending ? o.first : o.second},
+          {"probability_above", descending ? 1 - o.share : o.share},
           {"expectation", o.mean()},
           {"bias", bias},
           {"bias_ulp", bias / ulp},
@@ -207,7 +208,8 @@ ExitCode bias_of_conversion(const Arguments& arguments) {
     body["results"].push_back(conversion_json(named, values));
   if (mode == OutputMode::json) std::cout << dump_result("bias", body);
   for (const Json& conversion : body.at("results")) {
-    if (mode == OutputMode::csv) std::cout << to_csv(interval_table(conversion));
+    if (mode == OutputMode::csv)
+      std::cout << to_csv(values.empty() ? interval_table(conversion) : value_table(conversion));
     if (mode == OutputMode::text) print_text(conversion, color);
     if (mode == OutputMode::text && &conversion != &body.at("results").back()) std::cout << '\n';
   }

@@ -186,6 +186,7 @@ void BiasSums::merge(const BiasSums& other) {
 
 Json BiasSums::figures() const {
   Json figures = errors_.figures();
+  for (const char* key : {"by_sign", "by_eighth", "by_binade"}) figures.erase(key);  // in "bias", as expectations too
   figures["bias"] = bias_figures();
   figures["decomposition"] = decomposition();
   figures["worst_blocks"] = worst_blocks();

@@ -22,6 +22,7 @@ struct Figure {
 };
 
 inline constexpr double kBiasZ = 4;
+inline constexpr uint64_t kFewest = 16;  // clusters or draws; of fewer the standard error says too little for a verdict
 
 // Standard errors away from zero; infinite where there is no error, NaN where the figure has none.
 inline double z_of(const Figure& f) {
@@ -34,7 +35,7 @@ inline constexpr std::string_view kVerdictNames[] = {"not detected", "biased", "
 
 inline Verdict verdict_of(const Figure& f) {
   const double z = z_of(f);
-  if (std::isnan(z)) return Verdict::unknown;
+  if (std::isnan(z) || (f.n < kFewest && f.se != 0)) return Verdict::unknown;
   return std::fabs(z) >= kBiasZ && std::fabs(f.value) > f.resolution ? Verdict::biased : Verdict::not_detected;
 }
 

@@ -120,7 +120,9 @@ IntervalBias bias_of(const CodeRange& range, double from, double to, int binades
                     .tie_share = {}};
   if (binades > 0) bias.log_uniform = log_uniform_mean(range);
   const int bits = lost_bits(c);
-  if (binades == 0 || bits <= 0) return bias;  // subnormal results come of sources with ever more bits
+  const int lowest = std::ilogb(from), highest = lowest + std::max(binades, 1) - 1;
+  const bool met = c.from.format.min_exponent() <= highest && c.from.format.max_exponent() >= lowest;
+  if (binades == 0 || bits <= 0 || !met) return bias;  // subnormal results come of sources with ever more bits
   bias.source = mean_over_source(range, bits);
   bias.tie_share = std::ldexp(1.0, -bits);
   return bias;
@@ -214,7 +216,7 @@ BiasCurve bias_curve(const Conversion& c) {
   const bool all = f.max_code() <= kMostCodes;
   const uint32_t one = uint32_t(-f.min_exponent() + (f.subnormals == Subnormals::yes ? 1 : 0)) << f.mantissa_bits;
   const uint32_t first = all ? 0 : one, last = all ? f.max_code() : one + f.hidden();
-  const uint32_t steps = std::clamp(kPoints / std::max(last - first, 1u), 4u, 64u) / 4 * 4;
+  const uint32_t steps = std::clamp(kPoints / 2 / std::max(last - first, 1u), 8u, 32u) / 8 * 8;
   BiasCurve curve;
   const auto add = [&](double x) {
     const Outcomes o = outcomes_of(c, x);
@@ -227,8 +229,8 @@ BiasCurve bias_curve(const Conversion& c) {
     const double lower = double(decode(f, code)), ulp = double(decode(f, code + 1)) - lower;
     for (uint32_t step = 0; step < steps; ++step) {
       add(lower + ulp * step / steps);
-      // Beside the middle, where roundings to nearest jump.
-      if (step == steps / 2) add(std::nextafter(lower + ulp / 2, HUGE_VAL));
+      add(std::nextafter(lower + ulp * (step + 1) / steps,
+                         0));  // where steps are at their lowest, and ties just before
     }
   }
   const double max = double(decode(f, last));

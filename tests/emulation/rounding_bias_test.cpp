@@ -211,6 +211,12 @@ TEST(IntervalBiases, CoverThePositiveRange) {
   }
 }
 
+TEST(IntervalBiases, SayNothingOfASourceWithoutValuesThere) {
+  const std::vector<IntervalBias> biases = interval_biases(deterministic("e5m2", Rounding::nearest_away, "e4m3"));
+  EXPECT_TRUE(biases[1].source.has_value());
+  EXPECT_FALSE(biases[2].source.has_value()) << "from 32768 on, and E4M3 ends at 448";
+}
+
 TEST(IntervalBiases, TellTiesAwayFromTiesToEven) {
   const auto source = [](Rounding rounding) {
     return *interval_biases(deterministic("e4m3", rounding, "bf16"))[1].source;

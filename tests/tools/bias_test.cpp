@@ -122,9 +122,16 @@ TEST_F(BiasVerb, ShowsAConversionInClosedForm) {
   EXPECT_EQ(result.at("random_bits"), 16);
   EXPECT_EQ(result.at("values").at(0).at("below"), 0);
   EXPECT_EQ(result.at("values").at(0).at("above"), 0.5);
+  EXPECT_EQ(result.at("values").at(1).at("below"), -2);
+  EXPECT_NEAR(result.at("values").at(1).at("probability_above").get<double>(), 0.6, 1e-4);
   EXPECT_EQ(result.at("values").at(2).at("expectation"), 6);  // a NaN, as PTX has it
   EXPECT_GT(result.at("curve").at("x").size(), 100u);
   EXPECT_EQ(result.at("pair").at("values").size(), 1u);
+}
+
+TEST_F(BiasVerb, PrintsAsCsvWhatWasAskedFor) {
+  EXPECT_EQ(bias({"--format", "e2m1", "--values", "0.25", "--csv"}).out.substr(0, 8), "x,below,");
+  EXPECT_EQ(bias({"--format", "e2m1", "--csv"}).out.substr(0, 8), "from,to,");
 }
 
 TEST_F(BiasVerb, ShowsARoundingOfAFormat) {
