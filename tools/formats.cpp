@@ -19,7 +19,7 @@ constexpr std::string_view kNotes =
     R"(NAME is a format (e4m3), a rounding mode (nearest-even, rn), a recipe (nvfp4/te), a PTX conversion
 (cvt.rn.satfinite.e4m3x2.f32), a field of recipes (block), a word of their formulas (even_log2), a layout or order
 (swizzled-128x4, split-halves), an accumulator (sm90.qgmma.f32), or a whole catalog: formats, roundings, recipes,
-recipe-fields, formula, scale-layouts, nibble-orders, hadamard-signs, instructions, accumulators.
+recipe-fields, formula, scale-layouts, nibble-orders, hadamard-signs, instructions, accumulators, policies.
 Evidence says how the model of an instruction is known: measured (run on hardware over every input), matched (reproduces
 published recordings), or read in the specification only. That of an accumulator is measured (equal to an H200's
 answers), recorded (to published recordings), published (a description, held against no hardware here) or defined.)";

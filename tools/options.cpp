@@ -45,7 +45,7 @@ constexpr Option kOptions[] = {
     {.names = "--as", .value_name = "TYPE",
      .help = "type that values are read as: f32, f64, f16 or bf16", .group = "What", .default_value = "f32"},
     {.names = "--rounding", .value_name = "MODE",
-     .help = "how --format is rounded to; 'halfulp formats rounding' lists the modes", .group = "What",
+     .help = "how --format is rounded to; 'halfulp formats roundings' lists the modes", .group = "What",
      .default_value = "nearest-even"},
     {.names = "--values", .value_name = "X[,X]", .help = "numbers to look at, each by itself", .group = "What"},
     {.names = "--random-bits", .value_name = "N",

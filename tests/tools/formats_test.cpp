@@ -65,7 +65,8 @@ const std::vector<std::pair<std::string, std::string>> kCatalogs{{"formats", "fo
                                                                  {"nibble-orders", "nibble-order"},
                                                                  {"hadamard-signs", "hadamard-sign"},
                                                                  {"instructions", "instruction"},
-                                                                 {"accumulators", "accumulator"}};
+                                                                 {"accumulators", "accumulator"},
+                                                                 {"policies", "policy"}};
 
 TEST(Formats, DescribesEverythingThatItLists) {
   const Json catalogs = json({});
