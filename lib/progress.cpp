@@ -58,7 +58,8 @@ ProgressMode parse_progress_mode(std::string_view text) {
 }
 
 std::string progress_line(const ProgressState& state) {
-  const std::string_view unit = state.unit == ProgressUnit::bytes ? "B" : "elements";
+  constexpr std::string_view kUnits[] = {"elements", "B", "draws"};
+  const std::string_view unit = kUnits[std::size_t(state.unit)];
   const double rate = state.seconds > 0 ? double(state.done) / state.seconds : 0;
   std::string line = shortened(state.label) + "  " + scaled_count(state.done);
   if (state.total > 0) line += " / " + scaled_count(state.total);

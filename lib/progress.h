@@ -13,7 +13,7 @@
 namespace halfulp {
 
 enum class ProgressMode { automatic, plain, none };
-enum class ProgressUnit { elements, bytes };
+enum class ProgressUnit { elements, bytes, draws };
 
 // "auto", "plain" or "none"; otherwise a UsageError that names the option --progress.
 ProgressMode parse_progress_mode(std::string_view text);

@@ -6,91 +6,23 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <set>
 
-#include "emulation/training/capture.h"
 #include "lib/error.h"
 #include "lib/philox.h"
 #include "lib/threshold.h"
 #include "tools/bias.h"
-#include "tools/bias_products.h"
 #include "tools/bias_tensors.h"
+#include "tools/captured.h"
+#include "tools/captured_products.h"
 #include "tools/heat_map.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
-#include "tools/policy_file.h"
-#include "tools/recipe_option.h"
 #include "tools/tensor_results.h"
 
 namespace halfulp {
 namespace {
 
 const std::string kNotQuantized = "not quantized";
-
-struct Captured {
-  Tensor tensor;
-  CapturedName name;
-  RoleRule rule;
-};
-
-// Of a capture under --recipe: every operand of a linear product by that recipe.
-TrainingPolicy policy_of_recipe(const Arguments& arguments) {
-  const std::vector<const Recipe*> recipes = recipes_of(arguments);
-  if (recipes.size() != 1) throw UsageError("--recipe: a capture takes one recipe, or --policy");
-  TrainingPolicy policy;
-  policy.name = recipes.front()->name;
-  for (std::size_t phase = 0; phase < kPhases.size(); ++phase)
-    for (std::size_t role = 0; role < kRoles.size(); ++role)
-      policy.rules[{.phase = Phase(phase), .role = int(role)}] = {.quantizer = policy.name, .recipe = recipes.front()};
-  return policy;
-}
-
-TrainingPolicy policy_option(const Arguments& arguments) {
-  if (!arguments.has("--policy")) return policy_of_recipe(arguments);
-  if (arguments.has("--recipe")) throw UsageError("--policy and --recipe: one or the other");
-  return policy_of(arguments.string("--policy"));
-}
-
-std::vector<Captured> open_capture(const Arguments& arguments) {
-  std::vector<Captured> capture;
-  for (Tensor& tensor : open_inputs(arguments, arguments.positionals("SUBJECT"))) {
-    try {
-      const CapturedName name = parse_captured_name(tensor.name);
-      capture.push_back({.tensor = std::move(tensor), .name = name, .rule = {}});
-    } catch (const std::invalid_argument& error) {
-      throw InputError(where(tensor), error.what());
-    }
-  }
-  return capture;
-}
-
-// By phase, role, layer and step; layers in the order of their numbers.
-auto order_of(const Captured& c) {
-  return std::tuple(c.name.place, layer_number(c.name.layer).value_or(-1), c.name.layer, c.name.step.value_or(0));
-}
-
-void apply(const TrainingPolicy& policy, std::vector<Captured>& capture) {
-  int layers = 0;
-  for (const Captured& c : capture) layers = std::max(layers, layer_number(c.name.layer).value_or(-1) + 1);
-  const bool needs_numbers = policy.high.first > 0 || policy.high.last > 0;
-  for (Captured& c : capture) {
-    const std::optional<int> layer = layer_number(c.name.layer);
-    if (needs_numbers && !layer)
-      throw InputError(where(c.tensor),
-                       "names a layer without a number, and the policy treats first and last layers "
-                       "differently");
-    c.rule = rule_of(policy, c.name.place, layer.value_or(0), layers);
-  }
-  std::ranges::sort(capture, {}, order_of);
-}
-
-Rotation rotation_of(const RoleRule& rule, const CapturedName& name, uint64_t seed) {
-  if (!rule.rotation) return std::nullopt;
-  Hadamard h{.size = rule.rotation->size, .signs = rule.rotation->signs, .seed = seed ^ stream_of(rule.rotation->id)};
-  if (rule.rotation->of == SignsOf::layer) h.seed ^= stream_of(name.layer);
-  if (rule.rotation->of == SignsOf::step) h.seed ^= stream_of(fmt::format("{}#{}", name.layer, name.step.value_or(0)));
-  return h;
-}
 
 Reading reading_of(const Captured& c, uint64_t seed) {
   const Rotation rotation = rotation_of(c.rule, c.name, seed);
@@ -183,98 +115,21 @@ Json ranking_of(const Json& results) {
   return ranking;
 }
 
-// The tensor of a role in a layer and step: its own, or that of the role which it is the same as.
-const Captured* tensor_of(const std::vector<Captured>& capture, const CapturedName& like, std::string_view role) {
-  const auto find = [&](std::string_view name) -> const Captured* {
-    for (const Captured& c : capture)
-      if (kRoles[std::size_t(c.name.place.role)].name == name && c.name.layer == like.layer && c.name.step == like.step)
-        return &c;
-    return nullptr;
-  };
-  if (const Captured* own = find(role)) return own;
-  const std::string_view other = kRoles[std::size_t(find_role(role))].same_as;
-  return other.empty() ? nullptr : find(other);
-}
-
-struct CapturedProduct {
-  LinearProduct product;
-  CapturedName name;
-  ProductExperiment draws;
-};
-
-ProductOperand operand_of(const Captured& c, const RoleRule& rule, std::string_view role, uint64_t seed) {
-  ProductOperand operand =
-      load_operand(c.tensor, kRoles[std::size_t(find_role(role))].axis == -1 ? Along::rows : Along::columns);
-  operand.recipe = rule.recipe;
-  operand.rotation = rotation_of(rule, c.name, seed);
-  operand.name = fmt::format("{}/{}/{}", role, c.name.layer, c.name.step.value_or(0));
-  return operand;
-}
-
-// The product whose first operand has this role, in the phase that the policy has it in.
-std::optional<CapturedProduct> product_of(const std::vector<Captured>& capture, const TrainingPolicy& policy,
-                                          const Captured& first, LinearProduct product, std::string_view a_role,
-                                          const Run& run, std::size_t draws) {
-  const std::string_view b_role = kRoles[std::size_t(find_role(a_role))].partner;
-  const Captured* const a = tensor_of(capture, first.name, a_role);
-  const Captured* const b = tensor_of(capture, first.name, b_role);
-  if (a == nullptr || b == nullptr) return std::nullopt;
-  const bool trainer = first.name.place.phase == Phase::rl_trainer;
-  const Phase phase = trainer                           ? Phase::rl_trainer
-                      : product == LinearProduct::fprop ? Phase::pretrain_fwd
-                                                        : Phase::pretrain_bwd;
-  const int layer = layer_number(first.name.layer).value_or(0);
-  int layers = layer + 1;
-  for (const Captured& c : capture) layers = std::max(layers, layer_number(c.name.layer).value_or(-1) + 1);
-  const auto rule = [&](std::string_view role) {
-    return rule_of(policy, {.phase = phase, .role = find_role(role)}, layer, layers);
-  };
-  CapturedProduct result{.product = product,
-                         .name = {.place = {.phase = phase, .role = find_role(a_role)},
-                                  .layer = first.name.layer,
-                                  .step = first.name.step},
-                         .draws = {.a = operand_of(*a, rule(a_role), a_role, run.seed),
-                                   .b = operand_of(*b, rule(b_role), b_role, run.seed),
-                                   .seed = run.seed,
-                                   .draws = draws}};
-  if (result.draws.a.shape.cols != result.draws.b.shape.cols)
-    throw InputError(
-        where(b->tensor),
-        fmt::format("has shape {}, which does not fit {} of shape {} as operands of {}", shape_text(b->tensor.shape),
-                    a->tensor.name, shape_text(a->tensor.shape), kLinearProductNames[std::size_t(product)]));
-  for (const ProductOperand* operand : {&result.draws.a, &result.draws.b})
-    if (operand->recipe != nullptr && !refusal(*operand->recipe, operand->shape).empty()) return std::nullopt;
-  return result;
-}
-
-// Of every layer and step with an operand: fprop, dgrad and wgrad where both operands are there.
-Json products_of(const Arguments& arguments, const std::vector<Captured>& capture, const TrainingPolicy& policy,
-                 const Run& run, Json& streams) {
-  Json products = Json::array();
-  if (!arguments.flag("--products")) return products;
+void add_products(const Arguments& arguments, const Capture& capture, const Run& run, Json& body) {
   const std::size_t draws = std::size_t(arguments.integer("--draws", 4, 1 << 14));
-  std::set<std::tuple<Phase, std::string, std::optional<uint64_t>>> seen;
-  for (const Captured& c : capture) {
-    if (c.name.place.phase == Phase::rl_sampler) continue;
-    const Phase group = c.name.place.phase == Phase::rl_trainer ? Phase::rl_trainer : Phase::pretrain_fwd;
-    if (!seen.insert({group, c.name.layer, c.name.step}).second) continue;
-    for (const auto& [product, role] : {std::pair{LinearProduct::fprop, "x_fprop"},
-                                        {LinearProduct::dgrad, "dy_dgrad"},
-                                        {LinearProduct::wgrad, "dy_wgrad"}}) {
-      const std::optional<CapturedProduct> found = product_of(capture, policy, c, product, role, run, draws);
-      if (!found) continue;
-      const Json check = check_draws({&found->draws}, run.threads);
-      if (streams.is_null() || check.at("worst_z") > streams.at("worst_z")) streams = check;
-      Json json = product_figures(found->draws, product == LinearProduct::wgrad ? SumsOver::tokens : SumsOver::features,
-                                  run.threads);
-      json["product"] = std::string(kLinearProductNames[std::size_t(product)]);
-      json["phase"] = std::string(kPhases[std::size_t(found->name.place.phase)].name);
-      json["layer"] = c.name.layer;
-      json["step"] = c.name.step ? Json(*c.name.step) : Json();
-      products.push_back(std::move(json));
+  const std::vector<CapturedProduct> products = products_of(capture);
+  Progress progress("products", products.size() * draws, ProgressUnit::draws, progress_of(arguments));
+  for (const CapturedProduct& product : products) {
+    const std::optional<ProductExperiment> experiment = experiment_of(capture, product, run.seed, draws);
+    if (!experiment) {
+      progress.advance(draws);
+      continue;
     }
+    const Json check = check_draws({&*experiment}, run.threads);
+    Json& streams = body["streams"];
+    if (streams.is_null() || check.at("worst_z") > streams.at("worst_z")) streams = check;
+    body["products"].push_back(figures_of(product, *experiment, run.threads, [&] { progress.advance(1); }));
   }
-  return products;
 }
 
 constexpr FigureColumn kColumns[] = {
@@ -356,23 +211,21 @@ ExitCode bias_of_capture(const Arguments& arguments) {
   const OutputMode mode = output_mode_of(arguments);
   const Color color = color_of(arguments);
   const Run run = run_of(arguments);
-  const TrainingPolicy policy = policy_option(arguments);
-  std::vector<Captured> capture = open_capture(arguments);
-  apply(policy, capture);
+  const Capture capture = open_capture(arguments);
 
-  Json body = {{"kind", "capture"},        {"policy", policy.name},     {"results", Json::array()},
-               {"skipped", Json::array()}, {"products", Json::array()}, {"streams", nullptr}};
+  Json body = {{"kind", "capture"},        {"policy", capture.policy.name}, {"results", Json::array()},
+               {"skipped", Json::array()}, {"products", Json::array()},     {"streams", nullptr}};
   uint64_t elements = 0;
-  for (const Captured& c : capture) elements += c.tensor.elements();
+  for (const Captured& c : capture.tensors) elements += c.tensor.elements();
   {
     Progress progress("bias", elements, ProgressUnit::elements, progress_of(arguments));
-    for (const Captured& c : capture) add_result(c, run, progress, body);
+    for (const Captured& c : capture.tensors) add_result(c, run, progress, body);
   }
   if (body.at("results").empty() && body.at("skipped").front().at("reason") == kNotQuantized)
-    throw UsageError(fmt::format("policy {} quantizes none of these tensors", policy.name));
-  report_skipped(body, capture.front().tensor);
+    throw UsageError(fmt::format("policy {} quantizes none of these tensors", capture.policy.name));
+  report_skipped(body, capture.tensors.front().tensor);
   body["ranking"] = ranking_of(body["results"]);
-  body["products"] = products_of(arguments, capture, policy, run, body["streams"]);
+  if (arguments.flag("--products")) add_products(arguments, capture, run, body);
   switch (mode) {
     case OutputMode::json: std::cout << dump_result("bias", body); break;
     case OutputMode::csv: std::cout << to_csv(table_of(body["results"], Shown::csv)); break;

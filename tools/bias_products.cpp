@@ -240,7 +240,7 @@ ExitCode bias_of_products(const Arguments& arguments) {
   for (const Experiment& e : experiments) draws.push_back(&e.draws);
 
   Json body = {{"kind", "products"}, {"results", Json::array()}, {"streams", check_draws(draws, threads)}};
-  Progress progress("bias", experiments.size() * draws.front()->draws, ProgressUnit::elements, progress_of(arguments));
+  Progress progress("bias", experiments.size() * draws.front()->draws, ProgressUnit::draws, progress_of(arguments));
   for (const Experiment& e : experiments) {
     Json json = product_figures(e.draws, e.over, threads, [&] { progress.advance(1); });
     json["product"] = std::string(kLinearProductNames[std::size_t(e.product)]);
