@@ -31,16 +31,17 @@ struct RoleEntry {
   std::string_view partner = {};  // the other operand
   std::string_view same_as = {};  // the role whose tensor it is too, before either is quantized
   int axis = -1;                  // from the end: what a product sums over, else the last
+  bool of_layers = false;         // kept in another format in a policy's first and last layers
 };
 
 // clang-format off
 inline constexpr auto kRoles = std::to_array<RoleEntry>({
-    {"x_fprop", "linear", "activations of y = x w^T", LinearProduct::fprop, "w_fprop"},
-    {"w_fprop", "linear", "weights of y = x w^T", LinearProduct::fprop, "x_fprop"},
-    {"dy_dgrad", "linear", "output gradients of dx = dy w", LinearProduct::dgrad, "w_dgrad"},
-    {"w_dgrad", "linear", "weights of dx = dy w", LinearProduct::dgrad, "dy_dgrad", "w_fprop", -2},
-    {"dy_wgrad", "linear", "output gradients of dw = dy^T x", LinearProduct::wgrad, "x_wgrad", "dy_dgrad", -2},
-    {"x_wgrad", "linear", "activations of dw = dy^T x", LinearProduct::wgrad, "dy_wgrad", "x_fprop", -2},
+    {"x_fprop", "linear", "activations of y = x w^T", LinearProduct::fprop, "w_fprop", "", -1, true},
+    {"w_fprop", "linear", "weights of y = x w^T", LinearProduct::fprop, "x_fprop", "", -1, true},
+    {"dy_dgrad", "linear", "output gradients of dx = dy w", LinearProduct::dgrad, "w_dgrad", "", -1, true},
+    {"w_dgrad", "linear", "weights of dx = dy w", LinearProduct::dgrad, "dy_dgrad", "w_fprop", -2, true},
+    {"dy_wgrad", "linear", "output gradients of dw = dy^T x", LinearProduct::wgrad, "x_wgrad", "dy_dgrad", -2, true},
+    {"x_wgrad", "linear", "activations of dw = dy^T x", LinearProduct::wgrad, "dy_wgrad", "x_fprop", -2, true},
     {"y_out", "linear", "outputs"},
     {"main_grad", "gradient", "gradients that are summed up"},
     {"grad_comm", "gradient", "gradients that are sent"},
@@ -59,16 +60,16 @@ inline constexpr auto kRoles = std::to_array<RoleEntry>({
     {"ssm_state", "ssm", "states of a state-space model"},
     {"ssm_conv", "ssm", "its convolution"},
     {"ssm_proj", "ssm", "its projections"},
-    {"expert_w", "experts", "weights of routed experts"},
-    {"expert_x", "experts", "activations of routed experts"},
-    {"shared_w", "experts", "weights of shared experts"},
+    {"expert_w", "experts", "weights of routed experts", LinearProduct::none, "", "", -1, true},
+    {"expert_x", "experts", "activations of routed experts", LinearProduct::none, "", "", -1, true},
+    {"shared_w", "experts", "weights of shared experts", LinearProduct::none, "", "", -1, true},
     {"router", "experts", "the router"},
-    {"samp_w", "sampler", "weights"},
-    {"samp_x", "sampler", "activations"},
+    {"samp_w", "sampler", "weights", LinearProduct::none, "", "", -1, true},
+    {"samp_x", "sampler", "activations", LinearProduct::none, "", "", -1, true},
     {"samp_head", "sampler", "the output head"},
     {"kv_cache", "sampler", "cached keys and values"},
     {"samp_logprob", "sampler", "log-probabilities of what was sampled"},
-    {"policy_bwd_w", "trainer", "weights of the backward pass"},
+    {"policy_bwd_w", "trainer", "weights of the backward pass", LinearProduct::none, "", "w_fprop", -1, true},
     {"ref_w", "trainer", "weights of the reference policy"},
     {"logprob", "trainer", "log-probabilities"},
 });

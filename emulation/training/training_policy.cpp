@@ -45,6 +45,11 @@ void check_randomness(const RolePlace& place, const RoleRule& rule, std::vector<
 
 void check_source(const RolePlace& place, const RoleRule& rule, const RoleRules& rules,
                   std::vector<std::string>& wrong) {
+  const std::string_view source = kOperandSourceNames[std::size_t(rule.source)],
+                         of = source.substr(source.find(':') + 1);
+  if (rule.source != OperandSource::requantize && kRoles[std::size_t(place.role)].same_as != of)
+    wrong.push_back(text_of(place) + " has the source " + std::string(source) + ", and is not the same tensor as " +
+                    std::string(of));
   if (rule.source != OperandSource::reuse_w_fprop) return;
   const Phase forward = place.phase == Phase::pretrain_bwd ? Phase::pretrain_fwd : place.phase;
   const RoleRule* weights = find(rules, forward, "w_fprop");
@@ -69,8 +74,7 @@ const RoleRule& rule_of(const TrainingPolicy& policy, RolePlace place, int layer
   if (found == policy.rules.end()) return policy.base;
   const bool last = policy.high.last > 0 && layer >= layers - policy.high.last;
   const bool high = layer < policy.high.first || last;
-  const bool linear = kRoles[std::size_t(place.role)].product != LinearProduct::none;
-  return high && linear ? policy.high.as : found->second;
+  return high && kRoles[std::size_t(place.role)].of_layers ? policy.high.as : found->second;
 }
 
 // The tensor's largest magnitude is as far above the block's as scales of blocks usually are below the tensor's.
