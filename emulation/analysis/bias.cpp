@@ -131,7 +131,8 @@ void BiasSums::add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64
     const std::span q(c.q + row * c.stride, c.cols);
     stage_errors<Source>(block, x, q, errors);
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (is_finite(double(x[i])) && is_finite(q[i])) sums.add(errors[i], x[i], detail_);
+      if (is_finite(double(x[i])) && is_finite(q[i]) && is_finite(errors[i].total().square))
+        sums.add(errors[i], x[i], detail_);
   }
   if (sums.count == 0) return;
   parts_.add(sums.parts, sums.squared_value);
@@ -193,11 +194,19 @@ Json BiasSums::figures() const {
   return figures;
 }
 
+// Of zeros, which come back exactly, there is no error, though there is nothing to relate it to.
+double BiasSums::part(std::size_t numerator) const {
+  return parts_.clusters() > 0 && parts_.denominator() == 0 ? 0 : parts_.ratio(numerator);
+}
+double BiasSums::part_error(std::size_t numerator) const {
+  return parts_.clusters() > 0 && parts_.denominator() == 0 ? 0 : parts_.standard_error(numerator);
+}
+
 Json BiasSums::bias_figures() const {
   const std::string_view method = method_of(*recipe_);
   const double rms = std::sqrt(parts_.denominator() / mean_.denominator());
-  const Figure shrinkage{.value = parts_.ratio(shrinkage_total),
-                         .se = parts_.standard_error(shrinkage_total),
+  const Figure shrinkage{.value = part(shrinkage_total),
+                         .se = part_error(shrinkage_total),
                          .n = parts_.clusters(),
                          .unit = "of sum x^2",
                          .method = method,
@@ -216,11 +225,11 @@ Json BiasSums::decomposition() const {
   Json parts;
   const auto add = [&](const char* of, std::size_t first, std::size_t total) {
     for (std::size_t stage = 0; stage < kStages; ++stage) {
-      parts[of][std::string(kStageNames[stage])] = parts_.ratio(first + stage);
-      parts["se"][of][std::string(kStageNames[stage])] = parts_.standard_error(first + stage);
+      parts[of][std::string(kStageNames[stage])] = part(first + stage);
+      parts["se"][of][std::string(kStageNames[stage])] = part_error(first + stage);
     }
-    parts[of]["total"] = parts_.ratio(total);
-    parts["se"][of]["total"] = parts_.standard_error(total);
+    parts[of]["total"] = part(total);
+    parts["se"][of]["total"] = part_error(total);
   };
   add("rel_mse", squared_part, squared_total);
   add("shrinkage", shrinkage_part, shrinkage_total);

@@ -71,6 +71,8 @@ class BiasSums {
   void keep_if_worst(const BiasPart& part, const StagedBlock& staged, const ClusterBias& sums, const Cluster<Source>& c,
                      const Quantized<Source>& made, uint32_t scale_code);
   void insert_worst(WorstBlock block);
+  double part(std::size_t numerator) const;
+  double part_error(std::size_t numerator) const;
   Json bias_figures() const;
   Json decomposition() const;
   Json worst_blocks() const;

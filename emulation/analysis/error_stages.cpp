@@ -21,6 +21,7 @@ GridRounding grid_of(const Recipe& r) {
 
 // The error of x, whose magnitude comes out as `lower`, or by `width` more with the probability `share`.
 Moments moments_of(double lower, double width, double share, double x) {
+  if (share == 0) width = 0;  // it may be infinite
   const double mean = lower + share * width - absolute(x);
   return {.mean = std::copysign(1.0, x) * mean, .square = mean * mean + share * (1 - share) * width * width};
 }
@@ -104,8 +105,10 @@ void add_scale_stages(const StagedBlock& b, Source x, StageErrors& errors) {
   const Moments own = errors.total();
   errors.of[int(Stage::scale)] = errors.of[int(Stage::dead_zone)] = own;
   if (!(b.largest > 0) || !is_finite(b.largest)) return;
-  if (absolute(value) > b.largest)
-    errors.of[int(Stage::scale)] = errors.of[int(Stage::dead_zone)] = unclipped_error(b, value);
+  if (absolute(value) > b.largest) {
+    const Moments unclipped = unclipped_error(b, value);
+    if (is_finite(unclipped.square)) errors.of[int(Stage::scale)] = errors.of[int(Stage::dead_zone)] = unclipped;
+  }
   if (own.mean == -value && own.square == value * value) errors.of[int(Stage::scale)] = {};
 }
 

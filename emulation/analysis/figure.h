@@ -54,7 +54,7 @@ inline Json estimate(const Figure& f) {
 inline Json tested(const Figure& f) {
   Json json = estimate(f);
   json["z"] = z_of(f);
-  json["minimum_detectable"] = std::fmax(kBiasZ * f.se, f.resolution);
+  json["minimum_detectable"] = std::isnan(f.se) ? f.se : std::fmax(kBiasZ * f.se, f.resolution);
   json["verdict"] = std::string(kVerdictNames[int(verdict_of(f))]);
   return json;
 }

@@ -245,6 +245,28 @@ TEST(BiasSums, LeaveOutWhatIsNotFinite) {
   EXPECT_TRUE(std::isfinite(json.at("decomposition").at("rel_mse").at("total").get<double>()));
 }
 
+TEST(BiasSums, FindNoErrorInZeros) {
+  for (const char* name : {"nvfp4/te", "mxfp4/tseng", "bf16", "fp8/te"}) {
+    const Json json = figures_of(named(name), std::vector<float>(kShape.elements()));
+    EXPECT_EQ(json.at("decomposition").at("rel_mse").at("total"), 0) << name;
+    EXPECT_EQ(json.at("bias").at("shrinkage").at("value"), 0) << name;
+    EXPECT_EQ(json.at("bias").at("shrinkage").at("verdict"), "not detected") << name;
+  }
+}
+
+// A block with Inf has a scale beyond all others, under which its finite elements come back as Inf or not at all.
+TEST(BiasSums, AreFiniteWhateverIsInATensor) {
+  std::vector<float> x = uneven(kShape);
+  x[3] = std::numeric_limits<float>::infinity();
+  for (std::size_t i = 256; i < 512; ++i) x[i] *= 1e38f;
+  for (std::size_t i = 512; i < 768; ++i) x[i] *= 1e-40f;
+  for (const char* name : {"mxfp4/tseng", "mxfp8/te", "bf16", "mxfp4/ocp"}) {
+    const Json parts = figures_of(named(name), x).at("decomposition").at("rel_mse");
+    for (const auto& [part, value] : parts.items())
+      EXPECT_TRUE(std::isfinite(value.get<double>())) << name << " " << part;
+  }
+}
+
 // However a tensor is divided and in whatever order its parts come.
 TEST(BiasSums, DoNotDependOnTheDivision) {
   const Recipe& recipe = named("nvfp4/te");
