@@ -1,6 +1,7 @@
 #pragma once
 // Matrix products in FP64, for figures whose own rounding must be far below what they measure. By Eigen; the order of
-// its sums depends on the shapes alone. What is exact, or a tensor core's, is in exact_product.h and gemm.h.
+// its sums depends on the shapes and on the instruction set that this is compiled for, by default one for all
+// processors of an architecture. What is exact, or a tensor core's, is in exact_product.h and gemm.h.
 
 #include <cstddef>
 #include <span>
