@@ -60,7 +60,7 @@ float finite_magnitude(const Cluster<Source>& c) {
 
 // What one cluster adds up to.
 struct ClusterBias {
-  RatioSums<BiasSums::kNumerators>::Vector parts{};
+  double squared[kStages]{}, shrunk[kStages]{};  // with the causes up to a stage: sums of e^2 and of -e x
   double squared_value = 0, error = 0, count = 0;
   struct Stratum {
     double error = 0, count = 0;
@@ -71,15 +71,10 @@ struct ClusterBias {
   template <class Source>
   void add(const StageErrors& errors, Source x, ErrorDetail detail) {
     const double value = double(x);
-    double squared = 0, shrinkage = 0;  // of the stage before
     for (int stage = 0; stage < kStages; ++stage) {
-      const Moments& e = errors.of[stage];
-      parts[std::size_t(BiasSums::squared_part + stage)] += e.square - std::exchange(squared, e.square);
-      parts[std::size_t(BiasSums::shrinkage_part + stage)] +=
-          -e.mean * value - std::exchange(shrinkage, -e.mean * value);
+      squared[stage] += errors.of[stage].square;
+      shrunk[stage] -= errors.of[stage].mean * value;
     }
-    parts[BiasSums::squared_total] += squared;
-    parts[BiasSums::shrinkage_total] += shrinkage;
     squared_value += value * value;
     error += errors.total().mean;
     count += 1;
@@ -92,6 +87,18 @@ struct ClusterBias {
   static void add_to(Stratum& stratum, double error) {
     stratum.error += error;
     stratum.count += 1;
+  }
+
+  // What each stage adds to the one before, and the totals.
+  RatioSums<BiasSums::kNumerators>::Vector parts() const {
+    RatioSums<BiasSums::kNumerators>::Vector parts{};
+    for (std::size_t stage = 0; stage < kStages; ++stage) {
+      parts[BiasSums::squared_part + stage] = squared[stage] - (stage == 0 ? 0 : squared[stage - 1]);
+      parts[BiasSums::shrinkage_part + stage] = shrunk[stage] - (stage == 0 ? 0 : shrunk[stage - 1]);
+    }
+    parts[BiasSums::squared_total] = squared[kStages - 1];
+    parts[BiasSums::shrinkage_total] = shrunk[kStages - 1];
+    return parts;
   }
 };
 
@@ -135,12 +142,14 @@ void BiasSums::add_cluster(const BiasPart& part, const ClusterGrid& grid, uint64
         sums.add(errors[i], x[i], detail_);
   }
   if (sums.count == 0) return;
-  parts_.add(sums.parts, sums.squared_value);
+  const RatioSums<kNumerators>::Vector parts = sums.parts();
+  parts_.add(parts, sums.squared_value);
   mean_.add({sums.error}, sums.count);
   for (int sign = 0; sign < 2; ++sign)
     if (sums.signs[sign].count > 0) strata_[sign].add({sums.signs[sign].error}, sums.signs[sign].count);
   for (const auto& [stratum, sum] : sums.others) strata_[stratum].add({sum.error}, sum.count);
-  if (sums.parts[squared_total] > 0) keep_if_worst(part, block, sums, c, made, code);
+  const double least = worst_.size() < kWorstBlocks ? 0 : worst_.back().squared_error;
+  if (parts[squared_total] > 0 && parts[squared_total] >= least) keep_if_worst(part, block, sums, c, made, code);
 }
 
 // Of the blocks with the largest squared errors, what there is to see.
@@ -148,14 +157,15 @@ template <class Source>
 void BiasSums::keep_if_worst(const BiasPart& part, const StagedBlock& staged, const ClusterBias& sums,
                              const Cluster<Source>& c, const Quantized<Source>& made, uint32_t scale_code) {
   const uint64_t first = uint64_t(c.x - made.x.data());
+  const RatioSums<kNumerators>::Vector parts = sums.parts();
   WorstBlock block{.row = part.panel.first_row + first / part.panel.shape.cols,
                    .col = part.panel.first_col + first % part.panel.shape.cols,
-                   .squared_error = sums.parts[squared_total],
+                   .squared_error = parts[squared_total],
                    .squared_value = sums.squared_value,
                    .scale_code = scale_code,
                    .scale = staged.scale};
   if (worst_.size() == kWorstBlocks && !is_worse(block, worst_.back())) return;
-  std::copy_n(&sums.parts[squared_part], kStages, block.parts);
+  std::copy_n(&parts[squared_part], kStages, block.parts);
   const FormatEntry& element = recipe_->element.entry();
   for (uint64_t row = 0; row < c.rows; ++row) {
     for (uint64_t at = row * c.stride; at < row * c.stride + c.cols && block.x.size() < kShownElements; ++at) {

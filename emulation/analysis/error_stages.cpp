@@ -68,7 +68,7 @@ void decoded_elements(const StagedBlock& b, std::span<float> c) {
 template <class Source>
 void expected_errors(const StagedBlock& b, std::span<const Source> x, Errors out) {
   const double max = max_value(b.recipe->element.format());
-  float converted[kStrip], below[kStrip], above[kStrip];
+  float converted[kStrip], neighbours[2 * kStrip];  // all lower ones, then all upper ones
   Strip value;
   if constexpr (std::is_same_v<Source, float>) {
     scaled_elements(b, x, std::span(converted, x.size()));
@@ -79,13 +79,12 @@ void expected_errors(const StagedBlock& b, std::span<const Source> x, Errors out
   GridPositions at;
   grid_positions(grid_of(*b.recipe), std::span(value, x.size()), at);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    below[i] = float(std::min(at.lower[i], max));
-    above[i] = float(std::min(at.lower[i] + at.ulp[i], max));
+    neighbours[i] = float(std::min(at.lower[i], max));
+    neighbours[x.size() + i] = float(std::min(at.lower[i] + at.ulp[i], max));
   }
-  decoded_elements(b, std::span(below, x.size()));
-  decoded_elements(b, std::span(above, x.size()));
+  decoded_elements(b, std::span(neighbours, 2 * x.size()));
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double low = absolute(double(below[i])), width = absolute(double(above[i])) - low;
+    const double low = absolute(double(neighbours[i])), width = absolute(double(neighbours[x.size() + i])) - low;
     out[i].of[int(Stage::clip)] = moments_of(low, width, at.share[i], double(x[i]));
   }
 }

@@ -14,9 +14,11 @@ double magnitude_of(double x) { return bit_cast<double>(bit_cast<uint64_t>(x) & 
 
 // The whole number of ulps nearest to 0 <= x < 2^51, ties to even.
 double nearest_whole(double x) { return (x + 0x1p52) - 0x1p52; }
+// One less where that is beyond x, which the sign of the difference tells without a branch.
 double floor_whole(double x) {
   const double nearest = nearest_whole(x);
-  return nearest > x ? nearest - 1 : nearest;
+  const uint64_t beyond = uint64_t{0} - (bit_cast<uint64_t>(x - nearest) >> 63);
+  return nearest - bit_cast<double>(beyond & bit_cast<uint64_t>(1.0));
 }
 
 // What turns magnitudes into ulps: powers of two, so that nothing is rounded.
